@@ -96,10 +96,10 @@
  *              use. Only the thread that owns the pipeline may call X_start.
  *
  * This header includes mcds/base.h (results, errors, bytes), mcds/store.h, mcds/pipeline.h and
- * the header of each structure: counter, lock, visitors, online, views, set, table, list, log,
- * array, cache. A program may include any of them alone. This header does not include mcds/poll.h,
- * mcds/uv.h and mcds/event.h (event loops), mcds/sim.h (tests in a simulated world) and
- * mcds/backend.h (new kinds of store).
+ * the header of each structure: counter, limit, lock, visitors, online, views, set, table, list,
+ * log, array, cache. A program may include any of them alone. This header does not include
+ * mcds/poll.h, mcds/uv.h and mcds/event.h (event loops), mcds/sim.h (tests in a simulated world)
+ * and mcds/backend.h (new kinds of store).
  */
 #ifndef MCDS_H
 #define MCDS_H
@@ -111,6 +111,7 @@
 #include "mcds/array.h"
 #include "mcds/cache.h"
 #include "mcds/counter.h"
+#include "mcds/limit.h"
 #include "mcds/list.h"
 #include "mcds/lock.h"
 #include "mcds/log.h"

@@ -108,6 +108,9 @@ static const char *saying_of(const struct command *command, int result)
     if (result == MCDS_TOO_OLD && command->verb->start == online_beat)
         return "a beat of this visitor is more than 31 buckets later: set the clocks of the "
                "machines";
+    if (result == MCDS_TOO_OLD && command->noun->open == limit_open)
+        return "this machine's clock is slow by more than 5 s beside that of the last take, "
+               "or that one is fast: set the clocks of the machines";
     if (result == MCDS_TOO_OLD)
         return "earlier than the log accepts: more than its --late (1m if it was made without) "
                "ago";
@@ -146,6 +149,13 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
     }
     if (result == MCDS_AMBIGUOUS)
         add_doubt(sentence, command, answer);
+}
+
+/* Whether a rate has refused a take, which is an answer. */
+static bool is_limited(const struct command *command, const struct answer *answer, int result)
+{
+    return result == MCDS_BUSY && command->verb->start == limit_take && answer != NULL &&
+           answer->limit.retry_ms > 0;
 }
 
 static int status_of_command(const struct command *command, int result)
@@ -228,6 +238,10 @@ int report(struct output *output, const struct command *command, const struct an
         write_gaps(gaps, command, &answer->info);
         message = gaps;
         result = MCDS_LOST;
+    }
+    if (is_limited(command, answer, result)) {
+        print_done(output, command, answer, result);
+        return STATUS_NO;
     }
     int status = status_of_command(command, result);
     if (status == STATUS_DONE) {

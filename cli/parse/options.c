@@ -118,8 +118,10 @@ static bool read_value(struct reader *reader, const struct parameter *option,
 {
     value->given = true;
     value->text = text;
-    if (option->many)
+    if (option->many) {
+        value->number = value->number * 31 + hash_of(text); /* of all that were given */
         return keep_element(reader, text, option == &options[OPTION_REMOVE]);
+    }
     if (option->kind == KIND_TEXT) {
         value->number = hash_of(text);
         if (option->max > 0 && strlen(text) > option->max)

@@ -57,6 +57,14 @@ static bool is_one_way(struct reader *reader)
     return true;
 }
 
+/* Any other verb that runs a command has one. */
+static bool has_program(struct reader *reader)
+{
+    const struct command *command = reader->command;
+    return (command->program != NULL && command->program[0] != NULL) ||
+           reader_wrong_usage(reader, "the command to run is missing: give it after --");
+}
+
 static bool excludes(struct reader *reader, enum option_id one, enum option_id other)
 {
     if (!is_given(reader->command, one) || !is_given(reader->command, other))
@@ -100,5 +108,6 @@ bool reader_is_complete(struct reader *reader)
            excludes(reader, OPTION_AT, OPTION_TIMED) &&
            excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
            (!takes_program(command->verb) || !lacks_program(reader)) &&
-           (command->verb->start == NULL || command->verb->run == NULL || is_one_way(reader));
+           (command->verb->start == NULL || command->verb->run == NULL ||
+            (is_whole_command(command->noun) ? is_one_way(reader) : has_program(reader)));
 }

@@ -81,6 +81,9 @@ enum option_id {
     OPTION_STALE,
     OPTION_NOTHING,
     OPTION_FOR,
+    OPTION_RATE,
+    OPTION_BURST,
+    OPTION_PATIENCE,
     OPTION_COUNT
 };
 
@@ -161,6 +164,8 @@ struct answer {
         mcds_online_value online;
         mcds_lock_holder holder;
         mcds_table_cursor cursor;
+        mcds_limit_value limit;
+        mcds_limit_cursor identities;
         size_t done; /* elements, of a verb that takes many */
     };
     mcds_value value;

@@ -19,6 +19,7 @@
      BIT(OPTION_AHEAD))
 #define VIEWS (BIT(OPTION_DATABASE) | BIT(OPTION_FLUSH))
 #define FORM (BIT(OPTION_BAG) | BIT(OPTION_LIST))
+#define RATES (BIT(OPTION_RATE) | BIT(OPTION_BURST))
 #define RAW BIT(OPTION_RAW_LINES)
 
 /* Of several names. */
@@ -353,6 +354,59 @@ static const struct verb table_verbs[] = {
     {.word = NULL},
 };
 
+static const struct verb limit_verbs[] = {
+    {.word = "take",
+     .arguments = takes_tokens,
+     .options = RATES | BIT(OPTION_PATIENCE),
+     .overlap = OVERLAP_FREELY,
+     .makes = true,
+     .start = limit_take,
+     .print = limit_print_take,
+     .done = "taken",
+     .help =
+         "Take N tokens of IDENTITY. Prints 'taken' and the number that is left, or 'refused' "
+         "and the seconds after which the same take passes, and then exits with 1. Nobody "
+         "need be asked twice: a refusal takes nothing."},
+    {.word = "get",
+     .arguments = takes_identity,
+     .options = RATES,
+     .overlap = OVERLAP_FREELY,
+     .start = limit_get,
+     .print = limit_print_get,
+     .help = "Print the number of tokens that IDENTITY has left, and take none."},
+    {.word = "give",
+     .arguments = takes_tokens,
+     .options = BIT(OPTION_RATE) | BIT(OPTION_BURST),
+     .overlap = OVERLAP_FREELY,
+     .start = limit_give,
+     .print = limit_print_give,
+     .done = "given",
+     .help = "Give back N tokens of IDENTITY that were taken and not used."},
+    {.word = "run",
+     .arguments = takes_maybe_identity,
+     .options = RATES | BIT(OPTION_PATIENCE),
+     .overlap = OVERLAP_NEVER,
+     .start = limit_take,
+     .run = limit_run,
+     .help = "Take a token, wait until its time has come, then run COMMAND in place of mcds. "
+             "When the time would come after --patience, nothing is taken, and the exit code "
+             "is 75."},
+    {.word = "ls",
+     .arguments = takes_name,
+     .options = BIT(OPTION_CURSOR) | BIT(OPTION_LIMIT),
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = limit_ls,
+     .print = limit_print_ls,
+     .has_more = limit_has_more,
+     .help =
+         "Print the identities that have not all their tokens, in no order: IDENTITY, a tab, "
+         "the seconds until it has. When --limit leaves some, standard error names the "
+         "CURSOR that continues; with --json, the last line does."},
+    {DROP, .start = limit_drop, .help = "Erase the limit: everybody has all tokens."},
+    {.word = NULL},
+};
+
 static const struct verb list_verbs[] = {
     {.word = "push",
      .arguments = takes_values,
@@ -477,6 +531,8 @@ const struct noun all_nouns[] = {
     {NOUN(set, "there is none", "elements that many processes add and remove"), .shape = FORM,
      .keeps_options = true},
     {NOUN(table, "there is none", "values by key")},
+    {NOUN(limit, "there is none", "how often each identity may do something"), .shape = RATES,
+     .why_not = limit_why_not},
     {NOUN(list, "there is none", "values in the order in which they were pushed")},
     {NOUN(log, "there is none", "events with a time, kept for a retention time"), .shape = LOG},
     {NOUN(array, "there is none", "elements in order, changed as a whole")},

@@ -92,6 +92,21 @@ bool table_has_more(const struct answer *answer);
 PRINT(table_print_scan);
 START(table_drop);
 
+OPEN(limit_open);
+CLOSE(limit_close);
+const char *limit_why_not(const struct command *command);
+START(limit_take);
+PRINT(limit_print_take);
+START(limit_get);
+PRINT(limit_print_get);
+START(limit_give);
+PRINT(limit_print_give);
+START(limit_ls);
+bool limit_has_more(const struct answer *answer);
+PRINT(limit_print_ls);
+RUN(limit_run);
+START(limit_drop);
+
 OPEN(list_open);
 CLOSE(list_close);
 START(list_push);

@@ -219,6 +219,23 @@ const struct parameter options[OPTION_COUNT] = {
         "exit code (1 without COMMAND)"),
     [OPTION_FOR] = TIME(NONE, "for", "TIME", 50, 60 * MINUTE_MS,
                         "the hold ends after so long, at least 3s on memcached (30s)"),
+    [OPTION_RATE] = {.word = "rate",
+                     .placeholder = "RATE",
+                     .kind = KIND_TEXT,
+                     .many = true,
+                     .help = "tokens per time: 10/s, 1000/h or 5/10s; may be given up to four "
+                             "times, and a take needs tokens of all"},
+    [OPTION_BURST] =
+        {.word = "burst",
+         .placeholder = "N",
+         .kind = KIND_TEXT,
+         .many = true,
+         .help = "tokens at once of the --rate before it (the number of that rate); window: at "
+                 "most the number of the rate in any such time"},
+    [OPTION_PATIENCE] = TIME(
+        NONE, "patience", "TIME", 0, 49 * DAY_MS,
+        "also take tokens that are free within this time; the answer is the time to wait (0; "
+        "run: 1d)"),
     [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
 };
 
@@ -360,6 +377,21 @@ static const struct parameter value = {
     .help = "at most a quarter of the largest value of the store, 255 KB on memcached; for -, "
             "all of standard input, unchanged"};
 
+static const struct parameter identity = {
+    .placeholder = "IDENTITY",
+    .kind = KIND_NAME,
+    .help = "the identity, such as an address or a user, 1 to 1024 bytes"};
+static const struct parameter maybe_identity = {.placeholder = "IDENTITY",
+                                                .kind = KIND_NAME,
+                                                .optional = true,
+                                                .help = "the identity (NAME)"};
+static const struct parameter tokens = {.placeholder = "N",
+                                        .kind = KIND_NUMBER,
+                                        .min = 1,
+                                        .max = UINT32_MAX,
+                                        .optional = true,
+                                        .help = "number of tokens (1)"};
+
 const struct parameter *const takes_nothing[] = {NULL};
 const struct parameter *const takes_name[] = {&name, NULL};
 const struct parameter *const takes_names[] = {&names, NULL};
@@ -379,6 +411,9 @@ const struct parameter *const takes_values[] = {&name, &fed_values, NULL};
 const struct parameter *const takes_events[] = {&name, &fed_events, NULL};
 const struct parameter *const takes_page[] = {&name, &page, NULL};
 const struct parameter *const takes_page_count[] = {&name, &fed_page, &view_count, NULL};
+const struct parameter *const takes_identity[] = {&name, &identity, NULL};
+const struct parameter *const takes_maybe_identity[] = {&name, &maybe_identity, NULL};
+const struct parameter *const takes_tokens[] = {&name, &identity, &tokens, NULL};
 const struct parameter *const takes_array[] = {&name, &array_elements, NULL};
 const struct parameter *const takes_pattern[] = {&pattern, NULL};
 const struct parameter *const takes_shell[] = {&shell, NULL};

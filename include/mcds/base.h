@@ -117,6 +117,7 @@ MCDS_API const char *mcds_errmsg(void);
     /* Of other users */                                                                       \
     X(MCDS_CAUSE_CONTENDED, 40, "others keep changing it")                                     \
     X(MCDS_CAUSE_HELD, 41, "it is held")                                                       \
+    X(MCDS_CAUSE_LIMITED, 44, "the rate limit is reached")                                     \
     X(MCDS_CAUSE_LEASE_OVER, 42, "the lease is over")                                          \
     X(MCDS_CAUSE_FILE_IN_USE, 43,                                                              \
       "another process uses the file in a way that excludes this one")                         \

@@ -299,6 +299,9 @@
       "the list that this handle has used is gone; the next push makes it again")              \
     X(HELD_BY_ANOTHER, HELD, "another holds it")                                               \
     X(HELD, HELD, "it is held; drop it after its holder has released it")                      \
+    X(LIMITED, LIMITED, "the rate limit is reached")                                           \
+    X(ONLY_BUCKETS, UNSUPPORTED,                                                               \
+      "a limit of windows cannot do it: its slots expire by themselves")                       \
     X(FENCE_FORGED, FOREIGN,                                                                   \
       "its fence is no number that a lock draws: somebody has set it; erase its key")          \
     X(FENCE_AHEAD, CLOCK,                                                                      \

@@ -27,6 +27,8 @@
     X(mcds_online_value, reborn, reborn, reserved)                                             \
     X(mcds_set_options, form, form, reserved)                                                  \
     X(mcds_table_options, size, size, size)                                                    \
+    X(mcds_limit_options, rates, rates, rates)                                                 \
+    X(mcds_limit_value, full_ms, full_ms, full_ms)                                             \
     X(mcds_views_options, context, context, context)                                           \
     X(mcds_array_options, size, size, size)                                                    \
     X(mcds_list_options, size, size, size)                                                     \

@@ -51,14 +51,23 @@ static const char *enumerate_noun_of(const char *tag, size_t parts)
         const char *noun;
         size_t parts; /* of the key that proves it */
     } nouns[] = {
-        {MCDS__TAG_COUNTER, "counter", ANY_PARTS}, {MCDS__TAG_REPLICA, "counter", ANY_PARTS},
-        {MCDS__TAG_CACHE, "cache", ANY_PARTS},     {MCDS__TAG_LOCK, "lock", ANY_PARTS},
-        {MCDS__TAG_FENCE, "lock", ANY_PARTS},      {MCDS__TAG_VISITORS, "visitors", ANY_PARTS},
-        {MCDS__TAG_ONLINE, "online", ANY_PARTS},   {MCDS__TAG_VISITOR_MEMBERS, "visitors", 2},
-        {MCDS__TAG_ONLINE_MEMBERS, "online", 2},   {MCDS__TAG_SET, "set", 0},
-        {MCDS__TAG_ARRAY, "array", ANY_PARTS},     {MCDS__TAG_TABLE, "table", 0},
-        {MCDS__TAG_LIST, "list", ANY_PARTS},       {MCDS__TAG_LOG, "log", 0},
-        {MCDS__TAG_VIEWS, "views", ANY_PARTS},     {MCDS__TAG_VIEWS_BASE, "views", ANY_PARTS},
+        {MCDS__TAG_COUNTER, "counter", ANY_PARTS},
+        {MCDS__TAG_REPLICA, "counter", ANY_PARTS},
+        {MCDS__TAG_CACHE, "cache", ANY_PARTS},
+        {MCDS__TAG_LOCK, "lock", ANY_PARTS},
+        {MCDS__TAG_FENCE, "lock", ANY_PARTS},
+        {MCDS__TAG_VISITORS, "visitors", ANY_PARTS},
+        {MCDS__TAG_ONLINE, "online", ANY_PARTS},
+        {MCDS__TAG_VISITOR_MEMBERS, "visitors", 2},
+        {MCDS__TAG_ONLINE_MEMBERS, "online", 2},
+        {MCDS__TAG_SET, "set", 0},
+        {MCDS__TAG_ARRAY, "array", ANY_PARTS},
+        {MCDS__TAG_TABLE, "table", 0},
+        {MCDS__TAG_LIMIT, "limit", 0},
+        {MCDS__TAG_LIST, "list", ANY_PARTS},
+        {MCDS__TAG_LOG, "log", 0},
+        {MCDS__TAG_VIEWS, "views", ANY_PARTS},
+        {MCDS__TAG_VIEWS_BASE, "views", ANY_PARTS},
     };
     for (size_t i = 0; i < sizeof nouns / sizeof nouns[0]; i++)
         if (strcmp(tag, nouns[i].tag) == 0 &&

@@ -8,7 +8,7 @@ result is MCDS_INVALID."""
 import re
 import sys
 
-STRUCTURES = ("counter lock visitors online set table views array list log cache").split()
+STRUCTURES = ("counter limit lock visitors online set table views array list log cache").split()
 OPAQUE = {"mcds_" + name: name for name in STRUCTURES}
 OPAQUE |= {"mcds_store": "store", "mcds_pipeline": "pipeline", "mcds_sim": "sim",
            "mcds_sim_client": "client"}
@@ -19,7 +19,7 @@ MAY_BE_NULL = {(name + "_open", "options") for name in STRUCTURES if name != "vi
 MAY_BE_NULL |= {
     ("open", "options"), ("open_backend", "options"), ("pipeline_open", "options"),
     ("sim_open", "options"), ("open_backend", "backend_state"), ("sim_client_add", "client_out"),
-    ("counter_add", "value_out"), ("table_incr", "value_out"), ("visitors_hit", "visitor"),
+    ("counter_add", "value_out"), ("limit_take", "value_out"), ("table_incr", "value_out"), ("visitors_hit", "visitor"),
     ("set_add", "changed_out"), ("set_remove", "changed_out"), ("table_remove", "changed_out"),
     ("list_push_many", "pushed_out"), ("log_put_many", "put_out"), ("log_scan", "range"),
     ("cache_fetch", "state_out"), ("cache_put", "value"),
@@ -145,7 +145,7 @@ def names_of(function):
         return "array", "elements_add"
     if noun == "fill":
         return "cache", "fill_add"
-    if noun not in STRUCTURES and noun not in ("pipeline", "sim"):
+    if stem(function) == "limit_timeout" or noun not in STRUCTURES and noun not in ("pipeline", "sim"):
         noun, verb = "store", stem(function)
     if verb in ("open", "open_backend"):
         verb = ""

@@ -56,6 +56,10 @@ void begin(struct world *world)
     assert_int_equal(mcds_open("memory:", NULL, &world->store), MCDS_OK);
     assert_int_equal(mcds_pipeline_open(world->store, NULL, &world->pipeline), MCDS_OK);
     assert_int_equal(mcds_views_open(world->store, "n", &views, &world->views), MCDS_OK);
+    mcds_limit_options limit = MCDS_LIMIT_OPTIONS_INIT;
+    limit.rate_count = 1;
+    limit.rates[0] = (mcds_rate){1, 1000, 0};
+    assert_int_equal(mcds_limit_open(world->store, "n", &limit, &world->limit), MCDS_OK);
     assert_int_equal(mcds_sim_open(NULL, &world->sim), MCDS_OK);
     assert_int_equal(mcds_sim_client_add(world->sim, no_program, NULL, &world->client),
                      MCDS_OK);
@@ -71,6 +75,8 @@ void end(struct world *world)
     mcds_pipeline_close(world->made_pipeline);
     mcds_views_close(world->views);
     mcds_views_close(world->made_views);
+    mcds_limit_close(world->limit);
+    mcds_limit_close(world->made_limit);
 #define CLOSE(name)                                                                            \
     mcds_##name##_close(world->name);                                                          \
     mcds_##name##_close(world->made_##name);

@@ -20,6 +20,7 @@ struct world {
     mcds_store *store, *made_store;
     mcds_pipeline *pipeline, *made_pipeline;
     mcds_views *views, *made_views;
+    mcds_limit *limit, *made_limit;
     mcds_sim *sim, *made_sim;
     mcds_sim_client *client, *made_client;
 #define MEMBER(name) mcds_##name *name, *made_##name;

@@ -252,7 +252,50 @@ static int renew_after_the_end(struct world *world)
     return result;
 }
 
+static mcds_limit *limit_of(struct world *world, mcds_limit_form form)
+{
+    mcds_limit_options options = MCDS_LIMIT_OPTIONS_INIT;
+    mcds_limit *limit = NULL;
+    options.form = form;
+    options.rate_count = 1;
+    options.rates[0] = (mcds_rate){1, 3600000, 0};
+    open_memory(world);
+    MUST_DO(mcds_limit_open(world->store, "l", &options, &limit));
+    return limit;
+}
+
+static int take_more_than_a_rate_has(struct world *world)
+{
+    mcds_limit *limit = limit_of(world, MCDS_LIMIT_BUCKET);
+    MUST_DO(mcds_limit_take(limit, mcds_text("a"), 1, 0, NULL));
+    int result = mcds_limit_take(limit, mcds_text("a"), 1, 0, NULL);
+    mcds_limit_close(limit);
+    return result;
+}
+
+static int drop_windows(struct world *world)
+{
+    mcds_limit *limit = limit_of(world, MCDS_LIMIT_WINDOW);
+    int result = mcds_limit_drop(limit);
+    mcds_limit_close(limit);
+    return result;
+}
+
 static const struct row rows[] = {
+    {take_more_than_a_rate_has,
+     {.result = MCDS_BUSY,
+      .cause = MCDS_CAUSE_LIMITED,
+      .noun = "limit",
+      .name = "l",
+      .verb = "take"},
+     "limit 'l': take: the rate limit is reached"},
+    {drop_windows,
+     {.result = MCDS_UNSUPPORTED,
+      .cause = MCDS_CAUSE_UNSUPPORTED,
+      .noun = "limit",
+      .name = "l",
+      .verb = "drop"},
+     "limit 'l': drop: a limit of windows cannot do it: its slots expire by themselves"},
     {drop_what_is_held,
      {.result = MCDS_BUSY,
       .cause = MCDS_CAUSE_HELD,

@@ -326,6 +326,37 @@ class AgreeTest(unittest.TestCase):
         found = maps.read(self.server, b"mcds:t2:large")
         self.assertEqual({key.decode(): value.decode() for key, (value, _) in found.items()}, entries)
 
+    def test_limit(self):
+        rates = ["--rate", "100/d", "--burst", "90", "--rate", "500/d"]
+        for _ in range(60):
+            self.mcds("limit", "take", "api", "10.0.0.7", *rates)
+        self.mcds("limit", "give", "api", "10.0.0.7", "5", *rates[:4])
+        self.mcds("limit", "take", "api", "ann", "20", *rates)
+        found = maps.read_flat(self.server, b"mcds:r1:api")
+        self.assertEqual(set(found), {b"10.0.0.7", b"ann"})
+        for identity, used, second in ((b"10.0.0.7", 55, 60), (b"ann", 20, 20)):
+            time_ns, kept = maps.bucket(found[identity][0])
+            self.assertEqual([rate[0] for rate in kept], [864 * 10**9, 1728 * 10**8])
+            self.assertLess(abs(time_ns / 1e9 - time.time()), 60)
+            self.assertAlmostEqual((kept[0][1] - time_ns) / kept[0][0], used, delta=1)
+            self.assertAlmostEqual((kept[1][1] - time_ns) / kept[1][0], second, delta=1)
+            left = int(self.mcds("limit", "get", "api", identity.decode(), *rates))
+            self.assertEqual(left, 90 - used)
+        self.mcds("limit", "drop", "api")
+        (mark,) = self.keys_of(b"r1")
+        self.assertTrue(segments.mark(mark, *self.server.get(mark)))
+        self.mcds("limit", "take", "again", "ann", "--rate", "100/d")
+
+    def test_limit_of_windows(self):
+        for number in ("3", "4"):
+            self.mcds("limit", "take", "mails", "ann", number, "--rate", "10/8d", "--burst", "window")
+        keys = self.keys_of(b"rw1")
+        self.assertIn(len(keys), (1, 2))
+        slot = int(keys[-1].split(b":")[-2])
+        self.assertEqual(keys[-1], b"mcds:rw1:mails:86400000:%d:ann" % slot)
+        self.assertLessEqual(abs(slot - time.time() // 86400), 1)
+        self.assertEqual(sum(reader.number(key, *self.server.get(key))[0] for key in keys), 7)
+
     def test_drops_of_sets_and_tables(self):
         for noun, tag in (("set", b"s2"), ("table", b"t2")):
             self.mcds(noun, *(("put", "gone", "k", "v") if noun == "table" else ("add", "gone", "k")))

@@ -94,12 +94,63 @@ def places_with(places, place):
                            + [struct.pack("<Q", place)], key=lambda p: struct.unpack("<Q", p)))
 
 
+NS_PER_MS = 1000000
+NEVER = 2**63 - 1
+
+
+def rates_of(value):
+    bytes_ = Bytes(value)
+    patience, rates = bytes_.varint(), []
+    while not bytes_.is_over():
+        rates.append((bytes_.varint(), bytes_.varint()))
+    assert 1 <= len(rates) <= 4
+    return patience, rates
+
+
+def bucket(value):
+    """The time of a token bucket, and [interval, full] of each rate."""
+    assert len(value) in (24, 40, 56, 72)
+    time_ns, *words = struct.unpack("<%dQ" % (len(value) // 8), value)
+    return time_ns, [list(pair) for pair in zip(words[::2], words[1::2])]
+
+
+def take(entries, time_ms, element, value, delta):
+    """Returns outcome and number."""
+    patience, rates = rates_of(value)
+    own = time_ms * NS_PER_MS
+    time_ns, kept = bucket(entries[element][0]) if element in entries else (own, [])
+    now = max(time_ns, own)
+    if now - own > 5000 * NS_PER_MS:
+        return 8, now - own
+    if delta < 0 and not kept:
+        return 3, 0
+    debts, waits = [], [0]
+    for i, (interval, burst) in enumerate(rates[:len(kept)] if delta < 0 else rates):
+        old, debt = (kept[i][0], max(kept[i][1] - now, 0)) if i < len(kept) else (interval, 0)
+        allowed = burst + patience - delta * interval
+        waits.append(NEVER if allowed < 0 else max(debt - allowed * old // interval, 0) if debt else 0)
+        debts.append(max(-(-debt * interval // old) + delta * interval, 0))
+    if delta > 0 and max(waits) > 0:
+        return 7, NEVER if max(waits) == NEVER else max(waits) + now - own
+    kept[:len(debts)] = [[rate[0], now + debt] for rate, debt in zip(rates, debts)]
+    while len(kept) > 1 and kept[-1][1] <= now:
+        kept.pop()
+    full = max(rate[1] for rate in kept)
+    entries[element] = (struct.pack("<Q", now) + b"".join(struct.pack("<QQ", *rate) for rate in kept),
+                        -(-full // NS_PER_MS))
+    over = max(debt - rate[1] for debt, rate in zip(debts, rates))
+    if over > 0:
+        return 1, own - now - over
+    debts += [0] * (len(rates) - len(debts))
+    return 1, min((rate[1] - debt) // rate[0] for debt, rate in zip(debts, rates))
+
+
 def apply(entries, own, seq, low, verb, time_ms, element, value, expires, expected, delta):
     """Returns the place of an addition to a list, else 0."""
     if 0 < entries.get(element, (b"", 0))[1] <= time_ms:
         del entries[element]
     old = entries.get(element)
-    assert 1 <= verb <= 9
+    assert 1 <= verb <= 10
     if verb == 1 or verb == 2 and old is None or verb == 3 and old and old[0] == expected:
         entries[element] = value, expires
     elif verb == 4 and old:
@@ -116,6 +167,8 @@ def apply(entries, own, seq, low, verb, time_ms, element, value, expires, expect
             del entries[element]
     elif verb == 9 and (not old or old[0] < value):
         entries[element] = value, 0
+    elif verb == 10:
+        return take(entries, time_ms, element, value, delta)[1]
     return 0
 
 
@@ -181,6 +234,20 @@ def below(server, life, digits):
 def read(server, root):
     """{element: (value, expiry)} of a whole map."""
     return below(server, reader.descriptor(root, *server.get(root)), b"")
+
+
+def read_flat(server, root):
+    """The same of a flat map."""
+    life, found = reader.descriptor(root, *server.get(root)), {}
+    for number in range(16**3):
+        digits = b"%03x" % number
+        item = server.get(life.key(digits))
+        state, entries = map_key(life.key(digits), *item) if item else (OPEN, {})
+        assert state == OPEN
+        for element in entries:
+            assert digits_of(element, life).startswith(digits), element
+        found.update(entries)
+    return found
 
 
 def places(entries):

@@ -61,6 +61,7 @@ static int with_options(void *given)
 OPENS(with_counter_options, mcds_counter)
 OPENS(with_lock_options, mcds_lock)
 OPENS(with_cache_options, mcds_cache)
+OPENS(with_limit_options, mcds_limit)
 OPENS(with_visitors_options, mcds_visitors)
 OPENS(with_online_options, mcds_online)
 OPENS(with_set_options, mcds_set)
@@ -226,6 +227,20 @@ static int with_online_value(void *given)
     return result;
 }
 
+static int with_limit_value(void *given)
+{
+    mcds_store *store = open_memory();
+    mcds_limit_options options = MCDS_LIMIT_OPTIONS_INIT;
+    mcds_limit *limit = NULL;
+    options.rate_count = 1;
+    options.rates[0] = (mcds_rate){1, 1000, 0};
+    assert_int_equal(mcds_limit_open(store, "x", &options, &limit), MCDS_OK);
+    int result = mcds_limit_take(limit, mcds_text("a"), 1, 0, given);
+    mcds_limit_close(limit);
+    mcds_close(store);
+    return result;
+}
+
 /* A line of each struct that has a size: the call that takes it, what it needs besides zeros, and
  * for outputs whether it refuses an impossible size. */
 static const struct row {
@@ -249,6 +264,8 @@ static const struct row {
     [MCDS__SIZED_mcds_online_value] = {.call = with_online_value, .is_output = true},
     [MCDS__SIZED_mcds_set_options] = {.call = with_set_options},
     [MCDS__SIZED_mcds_table_options] = {.call = with_table_options},
+    [MCDS__SIZED_mcds_limit_options] = {.call = with_limit_options},
+    [MCDS__SIZED_mcds_limit_value] = {.call = with_limit_value, .is_output = true},
     [MCDS__SIZED_mcds_views_options] = {.call = with_views_options, .fill = fill_views},
     [MCDS__SIZED_mcds_array_options] = {.call = with_array_options},
     [MCDS__SIZED_mcds_list_options] = {.call = with_list_options},

@@ -38,6 +38,7 @@ enum mcds__descriptor_kind {
     MCDS__KIND_MEMBERS = 'm',
     MCDS__KIND_ONLINE = 'o',
     MCDS__KIND_PAGES = 'p',
+    MCDS__KIND_LIMIT = 'r',
     MCDS__KIND_SET = 's',
     MCDS__KIND_TABLE = 't',
     MCDS__KIND_VISITORS = 'v',

@@ -253,6 +253,8 @@ static enum mcds__step map_get_take_value(struct mcds__map_get *get,
 {
     uint32_t flags = request->reply.flags;
     operation->read_from = request->reply.peer;
+    if (get->map->flat != 0 && mcds__map_state_of(flags) != MCDS__MAP_OPEN)
+        return mcds__operation_finish(operation, MCDS_CORRUPT);
     switch (mcds__map_state_of(flags)) {
     case MCDS__MAP_OPEN:
         mcds__map_note_depth(get->map, get->hash, get->depth);
@@ -297,6 +299,10 @@ static enum mcds__step map_get_take_replies(struct mcds__map_get *get,
     }
     if (get->stage == GET_BELOW)
         return take_below(get, operation);
+    if (get->requests[CHILD].reply.outcome == MCDS_OUT_MISS && get->map->flat != 0) {
+        (void)mcds__operation_finish(operation, MCDS_NOT_FOUND);
+        return map_get_prove(get, operation);
+    }
     if (get->requests[CHILD].reply.outcome == MCDS_OUT_MISS)
         return map_get_locate(get, operation);
     return map_get_take_value(get, operation, &get->requests[CHILD]);

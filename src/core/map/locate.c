@@ -58,6 +58,9 @@ static enum mcds__step ask_keys(struct mcds__map_place *place, struct mcds__map 
 static enum mcds__step map_locate_ask(struct mcds__map_place *place, struct mcds__map *map,
                                       struct mcds__operation *operation)
 {
+    assert(map->flat == 0 || !place->is_rootless);
+    if (map->flat != 0)
+        return map_locate_ask_root(place, map, operation);
     if (place->is_rootless)
         return ask_keys(place, map, operation);
     uint64_t before = place->life.number;
@@ -88,6 +91,24 @@ static bool reports_loss(struct mcds__map_place *place, struct mcds__map *map)
     return place->lost_root;
 }
 
+/* The root of a flat map, or that it has none. Its keys are made when they are needed. */
+static enum mcds__step take_flat_root(struct mcds__map_place *place, struct mcds__map *map,
+                                      struct mcds__operation *operation,
+                                      const struct mcds__map_life *life)
+{
+    uint64_t known = mcds__map_life(map).number;
+    if (life == NULL && known != 0)
+        (void)mcds__map_forget(map, known);
+    if (life == NULL)
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    mcds__map_adopt(map, life);
+    mcds__map_note_seen(map, operation->sent_ns);
+    place->life = *life;
+    place->depth = map->flat;
+    place->state = MCDS__MAP_OPEN;
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
 static enum mcds__step map_locate_take_root(struct mcds__map_place *place,
                                             struct mcds__map *map,
                                             struct mcds__operation *operation)
@@ -96,6 +117,8 @@ static enum mcds__step map_locate_take_root(struct mcds__map_place *place,
     const mcds_request *request = &place->scratch->requests[0];
     struct mcds__map_life life;
     const mcds_reason *detail = NULL;
+    if (request->reply.outcome == MCDS_OUT_MISS && map->flat != 0)
+        return take_flat_root(place, map, operation, NULL);
     if (request->reply.outcome == MCDS_OUT_MISS)
         return reports_loss(place, map)
                    ? mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(DROPPED))
@@ -104,6 +127,8 @@ static enum mcds__step map_locate_take_root(struct mcds__map_place *place,
                                      request->reply.flags, &life, &detail);
     if (result != MCDS_OK)
         return mcds__map_refuse(map, operation, result, detail);
+    if (map->flat != 0)
+        return take_flat_root(place, map, operation, &life);
     bool is_reported = reports_loss(place, map);
     if (!is_reported || !place->keeps_loss)
         mcds__map_adopt(map, &life);

@@ -65,7 +65,7 @@ static enum mcds__step map_make_ask(struct mcds__map_making *making, struct mcds
     const mcds_buffer *first = &scratch->values[ADD_KEY];
     const mcds_buffer *root = &scratch->values[ADD_ROOT];
     mcds_bytes key = mcds__key_bytes(&scratch->keys[0]);
-    mcds_request of_key = {.key = key, .route = mcds__map_route(map, 0)};
+    mcds_request of_key = {.key = key, .route = mcds__map_route(map, map->flat)};
     mcds_request of_root = {.key = mcds__key_bytes(&map->root)};
     for (int i = 0; i < REQUESTS; i++)
         scratch->requests[i] = i == ADD_ROOT || i == SEE_ROOT ? of_root : of_key;
@@ -101,8 +101,9 @@ static enum mcds__step map_make_begin(struct mcds__map_making *making, struct mc
         return map_make_finish(making, map, operation, MCDS_NO_MEMORY);
     making->life = mcds__map_draw(map, &descriptor);
     struct mcds__key *key = &making->scratch->keys[0];
-    mcds__map_key(map, making->life.number, 0, 0, key);
     mcds__map_fit(making->place, &making->life);
+    uint64_t hash = mcds__map_hash(making->life.hash_key, making->place->element);
+    mcds__map_key(map, making->life.number, hash, map->flat, key);
     mcds__map_readdress(making->record, mcds__key_bytes(key));
     if (!map_make_encode(making, map, mcds__key_bytes(key), &descriptor, &flags))
         return map_make_finish(making, map, operation, MCDS_NO_MEMORY);

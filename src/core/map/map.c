@@ -25,6 +25,7 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
     map->form = form;
     map->forms = forms;
     map->ttl_ms = ttl_ms;
+    map->flat = 0;
     map->hash_key = NULL;
     map->root = *root;
     map->writer = mcds__random_u64(map->env);
@@ -94,14 +95,14 @@ static uint8_t entry_of(const struct mcds__map *map, uint64_t hash, unsigned *bi
 uint32_t mcds__map_depth(const struct mcds__map *map, uint64_t hash)
 {
     unsigned bits;
-    return entry_of(map, hash, &bits) & DEPTH_BITS;
+    return map->flat != 0 ? map->flat : entry_of(map, hash, &bits) & DEPTH_BITS;
 }
 
 bool mcds__map_has_split_above(const struct mcds__map *map, uint64_t hash, uint32_t depth)
 {
     unsigned bits;
     uint8_t entry = entry_of(map, hash, &bits);
-    return depth == 0 ||
+    return depth == 0 || map->flat != 0 ||
            (entry == (depth | HAS_SPLIT_ABOVE) && MCDS__MAP_LEVEL_BITS * (depth - 1) <= bits);
 }
 
@@ -154,6 +155,7 @@ void mcds__map_note_depth(struct mcds__map *map, uint64_t hash, uint32_t depth)
 
 void mcds__map_note_found(struct mcds__map *map, uint64_t hash, uint32_t depth)
 {
+    assert(map->flat == 0);
     if (!atomic_exchange(&map->has_guess, true))
         set_entries(map, hash, 0, (uint8_t)depth, 0);
     mcds__map_note_depth(map, hash, depth);

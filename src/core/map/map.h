@@ -36,6 +36,11 @@
  * hash key. So nothing of an earlier life can come back, and a user who does not read the store
  * cannot choose elements that collide.
  *
+ * A flat map has no tree: all its keys have one depth, which never changes, and are made when
+ * they are needed, by `add` in front of the record. A key that the store has lost is one that
+ * nobody has needed yet, so nothing of a flat map is LOST: what it held is forgotten. This is
+ * for entries that may be forgotten (structures/limit); docs/algorithms.md says why not a tree.
+ *
  * A life, once over, never begins again. The rules that follow from it:
  *
  *  1. To make a structure, a client adds the first key before the root, in one ordered batch on
@@ -104,6 +109,7 @@ struct mcds__map {
     /* The reasons for refusing another form, by the stored form. */
     const mcds_reason *const *forms;
     uint64_t ttl_ms;                  /* of all keys, from their creation; 0 = for ever */
+    uint8_t flat;                     /* all keys have this depth; 0: keys split as they grow */
     const _Atomic uint64_t *hash_key; /* of the lives that it draws; NULL: each has another */
     struct mcds__key root;
     uint64_t writer;
@@ -352,16 +358,29 @@ void mcds__map_make_free(struct mcds__map_making *making, struct mcds__map *map)
  *   MCDS_NOT_FOUND  must_exist, and there is no root
  *   MCDS_LOST       the key that should hold the element is gone
  *   others          not executed */
+#define MCDS__MAP_SMALL_ENTRY 72
+/* The requests of an update. */
+enum {
+    MCDS__MAP_ADD,
+    MCDS__MAP_APPEND,
+    MCDS__MAP_LOOK,
+    MCDS__MAP_ROOT,
+    MCDS__MAP_UPDATE_REQUESTS
+};
 struct mcds__map_update {
     struct mcds__map *map;
     bool must_exist;          /* do not create a root */
     bool wants_code;          /* read the value in the same round trip */
     enum mcds__map_code code; /* out */
     int64_t number;           /* out */
-    uint8_t stage;            /* private, as all that follow */
-    bool doubt;               /* a record may be in flight */
+    bool wants_entry;         /* in, with wants_code: also the entry */
+    uint8_t entry_length;     /* out; 0: there is none, or it is longer, or it was not read */
+    uint8_t entry[MCDS__MAP_SMALL_ENTRY]; /* out: the value of the entry, as it is now */
+    uint8_t stage;                        /* private, as all that follow */
+    bool doubt;                           /* a record may be in flight */
     bool numbered;
     bool has_asked; /* its first request was asked for, so it may be in a key */
+    bool adds;      /* its batch adds the key of a flat map */
     uint8_t rootings;
     uint8_t rejections;
     uint8_t moves;
@@ -381,7 +400,8 @@ struct mcds__map_update {
     struct mcds__map_making making;
     struct mcds__map_proof proof;
     struct mcds__key key;
-    mcds_request requests[3]; /* the append, a read of the key, a read of the root */
+    /* The add of the key of a flat map, the append, a read of the key, a read of the root. */
+    mcds_request requests[MCDS__MAP_UPDATE_REQUESTS];
     mcds_buffer record;
     uint8_t record_scratch[192];
 };

@@ -288,7 +288,7 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
     uint32_t count;
     uint32_t flags;
     size_t weight = mcds__map_weight(bucket, now_ms, &count);
-    bool splits = count >= 2 && rewrite->depth < MCDS__MAP_DEPTH_MAX &&
+    bool splits = count >= 2 && map->flat == 0 && rewrite->depth < MCDS__MAP_DEPTH_MAX &&
                   weight > soft_size(rewrite->hash, rewrite->depth) / SPLIT_WEIGHT_PART;
     enum mcds__map_state state = splits ? MCDS__MAP_SEALED : MCDS__MAP_OPEN;
     if (!mcds__bucket_encode(bucket, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL, state,
@@ -302,7 +302,7 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
 {
     const mcds_reply *reply = &parent_request(rewrite)->reply;
     enum mcds__map_state state = mcds__map_state_of(reply->flags);
-    bool may_split = rewrite->depth < MCDS__MAP_DEPTH_MAX;
+    bool may_split = rewrite->depth < MCDS__MAP_DEPTH_MAX && map->flat == 0;
     rewrite->moved = reply->outcome == MCDS_OUT_OK && state == MCDS__MAP_MOVED && may_split;
     if (reply->outcome != MCDS_OUT_OK || state == MCDS__MAP_MOVED) {
         if (rewrite->moved)

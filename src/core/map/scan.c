@@ -284,10 +284,11 @@ static bool is_open(const mcds_reply *reply)
     return reply->outcome == MCDS_OUT_OK && mcds__map_state_of(reply->flags) == MCDS__MAP_OPEN;
 }
 
-/* Whether the key at the position is missing for good. */
+/* Whether the key at the position is missing for good, or there is none in a flat map. */
 static bool is_lost_child(const struct mcds__map_scan *scan, const mcds_reply *reply)
 {
-    return reply->outcome == MCDS_OUT_MISS && mcds__map_scan_has_split_parent(scan);
+    return reply->outcome == MCDS_OUT_MISS &&
+           (scan->map->flat != 0 || mcds__map_scan_has_split_parent(scan));
 }
 
 /* The keys at the beginning of the batch that are leaves. */
@@ -317,7 +318,7 @@ static enum mcds__step take_other(struct mcds__map_scan *scan,
         return mcds__map_scan_ask_parents(scan, operation);
     enum mcds__map_state state = mcds__map_state_of(reply->flags);
     operation->read_from = reply->peer;
-    if (state != MCDS__MAP_SEALED && state != MCDS__MAP_MOVED)
+    if ((state != MCDS__MAP_SEALED && state != MCDS__MAP_MOVED) || scan->map->flat != 0)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     if (state == MCDS__MAP_MOVED)
         mcds__map_note_moved(scan->map, scan->position, scan->depth);
@@ -384,7 +385,7 @@ static enum mcds__step map_scan_take_keys(struct mcds__map_scan *scan,
             int result = map_scan_take_value(scan, operation, request, &more);
             if (result != MCDS_OK)
                 return mcds__operation_explain(operation, result, mcds__map_reason(result));
-        } else {
+        } else if (scan->map->flat == 0) {
             operation->asked = request->reply.peer;
             return map_scan_take_loss(scan, operation);
         }

@@ -201,7 +201,7 @@ void mcds__map_scan_add_erasures(struct mcds__map_scan *scan, uint32_t depth)
     uint64_t end = mcds__map_scan_end(hash, depth);
     mcds__map_key(scan->map, scan->life.number, hash, depth, &key);
     map_scan_keys_add_erasure(scan, &key, depth);
-    while (depth > 0 && mcds__map_scan_end(hash, depth - 1) == end) {
+    while (depth > 0 && scan->map->flat == 0 && mcds__map_scan_end(hash, depth - 1) == end) {
         assert(scan->marks < MCDS__MAP_SCAN_KEYS_MAX);
         mcds__map_key(scan->map, scan->life.number, hash, --depth,
                       &scan->scratch->marks[scan->marks]);

@@ -29,15 +29,22 @@ void mcds__map_update_set_life(struct mcds__map_update *update,
 
 void mcds__map_resign(struct mcds__map_update *update);
 
+/* Append the record to the key of this depth, then read the key and perhaps the root: in this
+ * order, on one server. */
+enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
+                                     struct mcds__operation *operation, uint32_t depth);
+/* Let the next of these batches begin with an add of the key of a flat map, empty. False: no
+ * memory. */
+bool mcds__map_fill_add(struct mcds__map_update *update);
+
 /* The outcome of the record, from the value that was read after the append. */
 int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation *operation);
 
 /* The key exists now and refused the append. memcached answers NOT_STORED if it has no memory,
  * and also if the key was missing and another client has created it since: a read before the
- * append and one after it distinguish these. The first function fills the three requests; the
- * second takes their replies and moves those of the append and the read after it to their
- * usual positions. True: the key existed all the time. */
+ * append and one after it distinguish these. The first function puts the read before the append
+ * in the place of the add. The second: whether the key existed all the time. */
 void mcds__map_fill_room_check(struct mcds__map_update *update);
-bool mcds__map_take_room_check(struct mcds__map_update *update);
+bool mcds__map_take_room_check(const struct mcds__map_update *update);
 
 #endif

@@ -9,9 +9,6 @@
  * only vanish by eviction. A store that evicts it this often in a row has no room for it. */
 #define ROOTINGS_MAX 3
 #define REJECTIONS_MAX 2
-/* The requests of an update. */
-enum { APPEND, LOOK, ROOT };
-
 enum {
     UPDATE_BEGIN,
     UPDATE_APPENDING,
@@ -24,38 +21,11 @@ enum {
     UPDATE_GROWING  /* the update is done; the key has grown */
 };
 
-/* Append the record, then read the flags and perhaps the root: in this order, on one server. */
 static enum mcds__step map_update_ask_at(struct mcds__map_update *update,
                                          struct mcds__operation *operation, uint32_t depth)
 {
-    struct mcds__map *map = update->map;
-    assert(update->numbered && update->life.number != 0 && depth <= MCDS__MAP_DEPTH_MAX);
-    update->depth = depth;
-    if (depth > update->deepest)
-        update->deepest = depth;
-    mcds__map_key(map, update->life.number, update->hash, depth, &update->key);
-    mcds_bytes key = mcds__key_bytes(&update->key);
-    mcds_bytes route = mcds__map_route(map, depth);
-    mcds__map_readdress(&update->record, key);
-    update->requests[APPEND] = (mcds_request){
-        .command = MCDS_APPEND,
-        .key = key,
-        .route = route,
-        .value = {update->record.data, update->record.length},
-    };
-    update->requests[LOOK] = (mcds_request){
-        .command = MCDS_GET,
-        .options = update->wants_code ? 0 : MCDS_NO_VALUE,
-        .key = key,
-        .route = route,
-    };
-    uint32_t count = ROOT + mcds__map_prove_along(&update->proof, map, update->life.number,
-                                                  operation, &update->requests[ROOT]);
     update->stage = UPDATE_APPENDING;
-    mcds__map_take_turn(update, operation);
-    if (count > ROOT)
-        return mcds__operation_ask_repeatable(operation, update->requests, count);
-    return mcds__operation_ask_combinable(operation, update->requests, count);
+    return mcds__map_ask_append(update, operation, depth);
 }
 
 static enum mcds__step map_update_finish(struct mcds__map_update *update,
@@ -190,7 +160,7 @@ static enum mcds__step prove(struct mcds__map_update *update, struct mcds__opera
         update->stage = UPDATE_PROVING;
         operation->place = 0; /* its append was answered, so the next may be sent */
         return mcds__map_prove_alone(&update->proof, update->map, update->life.number,
-                                     operation, &update->requests[ROOT]);
+                                     operation, &update->requests[MCDS__MAP_ROOT]);
     }
     if (!update->grows)
         return finish_done(update, operation);
@@ -201,7 +171,7 @@ static enum mcds__step prove(struct mcds__map_update *update, struct mcds__opera
 static enum mcds__step take_proof(struct mcds__map_update *update,
                                   struct mcds__operation *operation)
 {
-    const mcds_reply *reply = &update->requests[ROOT].reply;
+    const mcds_reply *reply = &update->requests[MCDS__MAP_ROOT].reply;
     if (!update->proof.looks) /* it has waited, and has not asked */
         return prove(update, operation);
     if (mcds__is_refusal(reply))
@@ -213,6 +183,17 @@ static enum mcds__step take_proof(struct mcds__map_update *update,
     if (mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
     return map_update_fail(update, operation, reply);
+}
+
+/* Append the record to a key of a flat map and, before it, add the key, empty, if it is missing. */
+static enum mcds__step add_and_append(struct mcds__map_update *update,
+                                      struct mcds__operation *operation)
+{
+    if (update->rootings++ == ROOTINGS_MAX)
+        return map_update_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+    if (!mcds__map_fill_add(update))
+        return map_update_finish(update, operation, MCDS_NO_MEMORY, NULL);
+    return map_update_ask_at(update, operation, update->map->flat);
 }
 
 /* There is no such structure. */
@@ -253,6 +234,8 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
     mcds__map_update_set_life(update, &place->life);
     update->proof.seen = place->life.number;
     update->depth = place->depth;
+    if (update->map->flat != 0)
+        return add_and_append(update, operation);
     if (place->state == MCDS__MAP_SEALED)
         return map_update_grow(update, operation, UPDATE_HELPING);
     return map_update_ask_at(update, operation, update->depth);
@@ -261,7 +244,7 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
 static enum mcds__step take_open(struct mcds__map_update *update,
                                  struct mcds__operation *operation)
 {
-    const mcds_reply *looked = &update->requests[LOOK].reply;
+    const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
     size_t size = looked->value_length;
     if (mcds__map_is_below_floor(looked->flags, update->time_ms))
         return map_update_finish(update, operation, MCDS_IO, MCDS__WHY(CLOCK_BEHIND));
@@ -287,7 +270,9 @@ static enum mcds__step map_update_go_on(struct mcds__map_update *update,
                                         enum mcds__map_state state)
 {
     assert(state != MCDS__MAP_OPEN);
-    operation->read_from = update->requests[LOOK].reply.peer;
+    operation->read_from = update->requests[MCDS__MAP_LOOK].reply.peer;
+    if (update->map->flat != 0)
+        state = MCDS__MAP_FOREIGN;
     switch (state) {
     case MCDS__MAP_SEALED:
         return map_update_grow(update, operation, UPDATE_HELPING);
@@ -307,7 +292,8 @@ static enum mcds__step map_update_go_on(struct mcds__map_update *update,
 static enum mcds__step map_update_take_look(struct mcds__map_update *update,
                                             struct mcds__operation *operation)
 {
-    enum mcds__map_state state = mcds__map_state_of(update->requests[LOOK].reply.flags);
+    enum mcds__map_state state = mcds__map_state_of(
+        update->requests[MCDS__MAP_LOOK].reply.flags);
     if (state == MCDS__MAP_OPEN)
         return take_open(update, operation);
     update->doubt = true;
@@ -324,13 +310,25 @@ static enum mcds__step check_room(struct mcds__map_update *update,
     return mcds__operation_ask_repeatable(operation, update->requests, 3);
 }
 
+/* The key is missing. */
+static enum mcds__step take_missing_key(struct mcds__map_update *update,
+                                        struct mcds__operation *operation)
+{
+    const mcds_reply *added = &update->requests[MCDS__MAP_ADD].reply;
+    if (update->map->flat == 0)
+        return map_update_locate(update, operation);
+    if (update->adds && mcds__is_refusal(added))
+        return map_update_fail(update, operation, added);
+    return add_and_append(update, operation);
+}
+
 /* The append was refused: the key is missing or full. Late records may fill a MOVED key too. */
 static enum mcds__step map_update_take_refusal(struct mcds__map_update *update,
                                                struct mcds__operation *operation)
 {
-    const mcds_reply *looked = &update->requests[LOOK].reply;
+    const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
     if (looked->outcome == MCDS_OUT_MISS)
-        return map_update_locate(update, operation);
+        return take_missing_key(update, operation);
     enum mcds__map_state state = mcds__map_state_of(looked->flags);
     if (state != MCDS__MAP_OPEN)
         return map_update_go_on(update, operation, state);
@@ -350,13 +348,13 @@ static enum mcds__step map_update_take_refusal(struct mcds__map_update *update,
 static enum mcds__step map_update_take_append(struct mcds__map_update *update,
                                               struct mcds__operation *operation)
 {
-    const mcds_reply *appended = &update->requests[APPEND].reply;
-    const mcds_reply *looked = &update->requests[LOOK].reply;
+    const mcds_reply *appended = &update->requests[MCDS__MAP_APPEND].reply;
+    const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
     mcds__map_give_turn(update);
     update->doubt = update->doubt || appended->outcome == MCDS_OUT_UNKNOWN;
     if (update->proof.looks)
         mcds__map_take_proof(&update->proof, update->map, update->life.number, operation,
-                             &update->requests[ROOT].reply);
+                             &update->requests[MCDS__MAP_ROOT].reply);
     if (mcds__is_transport_trouble(appended))
         return try_later(update, operation, appended);
     if (mcds__is_refusal(appended))
@@ -370,7 +368,7 @@ static enum mcds__step map_update_take_append(struct mcds__map_update *update,
     if (appended->outcome != MCDS_OUT_OK)
         return map_update_take_refusal(update, operation);
     if (looked->outcome == MCDS_OUT_MISS)
-        return map_update_locate(update, operation);
+        return take_missing_key(update, operation);
     return map_update_take_look(update, operation);
 }
 
@@ -380,7 +378,7 @@ static enum mcds__step take_room_check(struct mcds__map_update *update,
     if (!mcds__map_take_room_check(update))
         return map_update_take_append(update, operation);
     mcds__map_give_turn(update);
-    operation->peer = update->requests[APPEND].reply.peer;
+    operation->peer = update->requests[MCDS__MAP_APPEND].reply.peer;
     return map_update_finish(update, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
 }
 
@@ -398,10 +396,11 @@ static enum mcds__step take_making(struct mcds__map_update *update,
     }
     update->stage = UPDATE_BEGIN;
     if (operation->result == MCDS_OK) {
-        update->depth = 0;
+        update->depth = update->map->flat;
         update->key = making->scratch->keys[0];
         update->proof = (struct mcds__map_proof){.seen = making->life.number};
-        mcds__map_take_making(making, &update->requests[APPEND], &update->requests[LOOK]);
+        mcds__map_take_making(making, &update->requests[MCDS__MAP_APPEND],
+                              &update->requests[MCDS__MAP_LOOK]);
         return map_update_take_append(update, operation);
     }
     bool is_other = operation->result == MCDS_EXISTS;
@@ -428,16 +427,16 @@ static enum mcds__step ask_above(struct mcds__map_update *update,
 {
     update->depth = depth;
     mcds__map_key(update->map, update->life.number, update->hash, depth - 1, &update->key);
-    update->requests[LOOK] = mcds__map_get_at(update->map, mcds__key_bytes(&update->key),
-                                              depth - 1);
+    update->requests[MCDS__MAP_LOOK] = mcds__map_get_at(
+        update->map, mcds__key_bytes(&update->key), depth - 1);
     update->stage = UPDATE_LOOKING_ABOVE;
-    return mcds__operation_ask_repeatable(operation, &update->requests[LOOK], 1);
+    return mcds__operation_ask_repeatable(operation, &update->requests[MCDS__MAP_LOOK], 1);
 }
 
 static enum mcds__step take_above(struct mcds__map_update *update,
                                   struct mcds__operation *operation)
 {
-    const mcds_reply *reply = &update->requests[LOOK].reply;
+    const mcds_reply *reply = &update->requests[MCDS__MAP_LOOK].reply;
     if (mcds__is_transport_trouble(reply))
         return try_later(update, operation, reply);
     if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
@@ -464,6 +463,7 @@ static enum mcds__step map_update_begin(struct mcds__map_update *update,
     }
     mcds__map_resign(update);
     mcds__map_update_set_life(update, &life);
+    update->adds = false;
     uint32_t depth = mcds__map_depth(update->map, update->hash);
     if (mcds__map_waits_for_turn(update, operation, depth, &step))
         return step;

@@ -6,9 +6,6 @@
 #include "base/environment.h"
 #include "core/map/sequence.h"
 
-/* The requests of an update. */
-enum { APPEND, LOOK, LOOK_AFTER };
-
 #define RECORD_MAX ((size_t)1 << 27)
 /* To load all elements costs as much as to load a few times only those of one element. */
 #define SHARED_FROM 4
@@ -51,6 +48,16 @@ bool mcds__map_update_begin(struct mcds__map_update *update, struct mcds__map *m
     return true;
 }
 
+static void note_small_entry(struct mcds__map_update *update,
+                             const struct mcds__map_entry *entry)
+{
+    update->entry_length = 0;
+    if (entry == NULL || !entry->there || entry->value.length > sizeof update->entry)
+        return;
+    memcpy(update->entry, entry->value.data, entry->value.length);
+    update->entry_length = (uint8_t)entry->value.length;
+}
+
 /* The code and number of the update's record in a bucket that was loaded with this result. */
 static int take_code(struct mcds__map_update *update, struct mcds__bucket *bucket, int result)
 {
@@ -59,6 +66,8 @@ static int take_code(struct mcds__map_update *update, struct mcds__bucket *bucke
         return result != MCDS_OK ? result : MCDS_NOT_FOUND;
     update->code = id->code;
     update->number = id->number;
+    if (update->wants_entry)
+        note_small_entry(update, mcds__map_find(bucket, update->element));
     return MCDS_OK;
 }
 
@@ -81,7 +90,7 @@ static struct shared_bucket *share_bucket(const struct mcds__map_update *update,
                                           const struct mcds__operation *operation)
 {
     struct mcds__shared *shared = operation->shared;
-    const mcds_request *looked = &update->requests[LOOK];
+    const mcds_request *looked = &update->requests[MCDS__MAP_LOOK];
     if (shared == NULL || ++shared->uses < SHARED_FROM)
         return NULL;
     if (shared->made != NULL)
@@ -102,7 +111,7 @@ static struct shared_bucket *share_bucket(const struct mcds__map_update *update,
 int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation *operation)
 {
     assert(update->wants_code);
-    const mcds_request *looked = &update->requests[LOOK];
+    const mcds_request *looked = &update->requests[MCDS__MAP_LOOK];
     mcds_bytes value = mcds__operation_value(operation, looked);
     struct shared_bucket *shared = share_bucket(update, operation);
     if (shared != NULL && shared->result != MCDS_NO_MEMORY)
@@ -113,27 +122,6 @@ int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation 
     result = take_code(update, &bucket, result);
     mcds__bucket_free(&bucket);
     return result;
-}
-
-void mcds__map_fill_room_check(struct mcds__map_update *update)
-{
-    update->requests[LOOK_AFTER] = update->requests[LOOK];
-    update->requests[1] = update->requests[APPEND];
-    update->requests[0] = update->requests[LOOK_AFTER];
-    update->requests[0].options = MCDS_NO_VALUE;
-    update->proof.looks = false;
-}
-
-bool mcds__map_take_room_check(struct mcds__map_update *update)
-{
-    assert(!update->proof.looks);
-    mcds_reply before = update->requests[0].reply;
-    update->requests[APPEND] = update->requests[1];
-    update->requests[LOOK] = update->requests[LOOK_AFTER];
-    const mcds_reply *after = &update->requests[LOOK].reply;
-    return update->requests[APPEND].reply.outcome == MCDS_OUT_NOT_STORED &&
-           before.outcome == MCDS_OUT_OK && after->outcome == MCDS_OUT_OK &&
-           before.cas.connection != 0 && before.cas.unique == after->cas.unique;
 }
 
 void mcds__map_update_rewrite(struct mcds__map_update *update, mcds_bytes element,

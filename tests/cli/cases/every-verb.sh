@@ -109,6 +109,17 @@ list scan NAME
 list count NAME
 list clear NAME
 list drop NAME
+limit get NAME ann --rate 5/d
+limit give NAME ann --rate 5/d
+limit ls NAME
+limit drop NAME
+limit take NAME ann 4 --rate 5/d --rate 500/d
+limit take NAME ann --rate 5/d
+limit give NAME ann 2 --rate 5/d
+limit get NAME ann --rate 5/d
+limit take NAME bob --rate 5/d --burst window
+limit get NAME bob --rate 5/d --burst window
+limit drop NAME
 list push NAME one two
 list scan NAME
 list count NAME
@@ -136,7 +147,7 @@ array drop NAME
 ls
 END
 }
-hide() { sed 's/"\(since\|fence\|filed_ms\)":"*[0-9]*"*/"\1":N/g'; }
+hide() { sed 's/"\(since\|fence\|filed_ms\|full_ms\)":"*[0-9]*"*/"\1":N/g'; }
 each() {
     while read -r line; do
         echo "\$ mcds $line $*"

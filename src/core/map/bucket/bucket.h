@@ -42,7 +42,7 @@ struct mcds__map_id {
     uint32_t seq;
     enum mcds__map_code code;
     uint32_t next;  /* id of the same writer, plus 1; 0: none */
-    int64_t number; /* COUNT, GATHER: the number after */
+    int64_t number; /* COUNT, GATHER: the number after; TAKE: take.h */
 };
 
 /* The form of a list, whose entries PUSH and POP change. */

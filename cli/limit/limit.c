@@ -1,0 +1,300 @@
+/* mcds limit. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/exit.h"
+#include "io/failure.h"
+#include "io/report.h"
+#include "parse/values.h"
+#include "run/session.h"
+#include "table/nouns.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define MS_PER_S 1000.0
+#define DAY_MS UINT64_C(86400000)
+#define WORD_MAX 32
+
+/* COUNT/TIME: 10/s, 1000/h, 5/10s. */
+static bool parse_rate(const char *text, mcds_rate *rate)
+{
+    char count[WORD_MAX];
+    char time[WORD_MAX];
+    const char *slash = strchr(text, '/');
+    if (slash == NULL || (size_t)(slash - text) >= sizeof count ||
+        strlen(slash) >= sizeof time - 1)
+        return false;
+    (void)snprintf(count, sizeof count, "%.*s", (int)(slash - text), text);
+    bool has_number = slash[1] >= '0' && slash[1] <= '9';
+    (void)snprintf(time, sizeof time, "%s%s", has_number ? "" : "1", slash + 1);
+    return parse_whole(count, &rate->count) && parse_duration(time, &rate->per_ms);
+}
+
+/* --rate and --burst in the order in which they were typed: a burst belongs to the rate before it.
+ * Returns a sentence, or NULL. */
+static const char *read_rates(const struct command *command, mcds_limit_options *options)
+{
+    for (size_t i = 0; i < command->element_count; i++) {
+        const char *text = command->elements[i].data;
+        if (strchr(text, '/') == NULL) {
+            if (options->rate_count > 0 && strcmp(text, "window") == 0) {
+                options->form = MCDS_LIMIT_WINDOW;
+                continue;
+            }
+            if (options->rate_count == 0)
+                return "--burst comes after the --rate that it belongs to";
+            if (!parse_whole(text, &options->rates[options->rate_count - 1].burst))
+                return "--burst needs a whole number of 1 or more";
+            continue;
+        }
+        if (options->rate_count == MCDS_LIMIT_RATES_MAX)
+            return "at most four rates apply at once";
+        if (!parse_rate(text, &options->rates[options->rate_count++]))
+            return "--rate is a number and a time, such as 10/s, 1000/h or 5/10s";
+    }
+    return NULL;
+}
+
+const char *limit_why_not(const struct command *command)
+{
+    mcds_limit_options options = MCDS_LIMIT_OPTIONS_INIT;
+    bool needs_rate = command->verb->start != limit_ls && command->verb->start != limit_drop;
+    const char *why = read_rates(command, &options);
+    if (why == NULL && needs_rate && options.rate_count == 0)
+        return "--rate is missing, such as --rate 10/s";
+    return why;
+}
+
+int limit_open(mcds_store *store, const struct command *command, void **handle_out)
+{
+    mcds_limit_options options = MCDS_LIMIT_OPTIONS_INIT;
+    mcds_limit *limit = NULL;
+    (void)read_rates(command, &options); /* limit_why_not has accepted them */
+    int result = mcds_limit_open(store, command->arguments[0], &options, &limit);
+    *handle_out = limit;
+    return result;
+}
+
+void limit_close(void *handle)
+{
+    mcds_limit_close(handle);
+}
+
+int limit_take(void *handle, const struct command *command, struct answer *answer,
+               mcds_pipeline *pipeline, uint64_t tag)
+{
+    return mcds_limit_take_start(handle, command->bytes[1], (uint64_t)command->delta,
+                                 (uint32_t)number_of(command, OPTION_PATIENCE, 0),
+                                 &answer->limit, pipeline, tag);
+}
+
+static void print_who(struct output *output, const struct command *command)
+{
+    output_bytes(output, "identity", command->bytes[1], HIDDEN);
+}
+
+static double seconds(uint64_t ms)
+{
+    return (double)ms / MS_PER_S;
+}
+
+static void print_taken(struct output *output, const mcds_limit_value *value)
+{
+    char text[64];
+    if (value->delay_ms > 0)
+        (void)snprintf(text, sizeof text, "taken, %.3g s to wait", seconds(value->delay_ms));
+    else
+        (void)snprintf(text, sizeof text, "taken, %" PRIu64 " left", value->remaining);
+    if (output->quiet)
+        output_unsigned(output, "", value->remaining, SHOWN);
+    else
+        output_text(output, "", text, SHOWN);
+}
+
+void limit_print_take(struct output *output, const struct command *command,
+                      const struct answer *answer, int result)
+{
+    const mcds_limit_value *value = &answer->limit;
+    bool is_refused = result == MCDS_BUSY;
+    char text[64];
+    print_who(output, command);
+    if (output->json) {
+        output_text(output, "done", is_refused ? "refused" : "taken", HIDDEN);
+        output_unsigned(output, "left", value->remaining, HIDDEN);
+        output_unsigned(output, is_refused ? "retry_ms" : "delay_ms",
+                        is_refused ? value->retry_ms : value->delay_ms, HIDDEN);
+    } else if (is_refused) {
+        (void)snprintf(text, sizeof text, "%s%.3f", output->quiet ? "" : "refused, ",
+                       seconds(value->retry_ms));
+        output_text(output, "", text, SHOWN);
+    } else {
+        print_taken(output, value);
+    }
+}
+
+int limit_get(void *handle, const struct command *command, struct answer *answer,
+              mcds_pipeline *pipeline, uint64_t tag)
+{
+    return mcds_limit_get_start(handle, command->bytes[1], &answer->limit, pipeline, tag);
+}
+
+void limit_print_get(struct output *output, const struct command *command,
+                     const struct answer *answer, int result)
+{
+    (void)result;
+    print_who(output, command);
+    output_unsigned(output, "left", answer->limit.remaining, SHOWN);
+    output_unsigned(output, "retry_ms", answer->limit.retry_ms, HIDDEN);
+    output_unsigned(output, "full_ms", answer->limit.full_ms, HIDDEN);
+}
+
+int limit_give(void *handle, const struct command *command, struct answer *answer,
+               mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)answer;
+    return mcds_limit_give_start(handle, command->bytes[1], (uint64_t)command->delta, pipeline,
+                                 tag);
+}
+
+void limit_print_give(struct output *output, const struct command *command,
+                      const struct answer *answer, int result)
+{
+    (void)answer;
+    (void)result;
+    print_who(output, command);
+    output_word(output, "done", "given");
+}
+
+static bool print_identity(void *context, mcds_bytes identity, const mcds_limit_value *value)
+{
+    struct output *output = context;
+    output_begin(output);
+    output_bytes(output, "identity", identity, SHOWN);
+    if (output->json)
+        output_unsigned(output, "full_ms", value->full_ms, HIDDEN);
+    else
+        output_real(output, "", seconds(value->full_ms), SHOWN);
+    output_end(output);
+    return output_is_fine(output);
+}
+
+int limit_ls(void *handle, const struct command *command, struct answer *answer,
+             mcds_pipeline *pipeline, uint64_t tag)
+{
+    answer->identities.position = number_of(command, OPTION_CURSOR, 0);
+    return mcds_limit_scan_start(handle, &answer->identities,
+                                 number_of(command, OPTION_LIMIT, 0), print_identity,
+                                 answer->items, pipeline, tag);
+}
+
+bool limit_has_more(const struct answer *answer)
+{
+    return !answer->identities.done;
+}
+
+void limit_print_ls(struct output *output, const struct command *command,
+                    const struct answer *answer, int result)
+{
+    (void)result;
+    if (output->json && limit_has_more(answer))
+        output_unsigned(output, "cursor", answer->identities.position, HIDDEN);
+    if (!output->json && !output->quiet && limit_has_more(answer))
+        complain(output, "limit '%.200s': there may be more; continue with --cursor %" PRIu64,
+                 command->arguments[0], answer->identities.position);
+}
+
+int limit_drop(void *handle, const struct command *command, struct answer *answer,
+               mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)command;
+    (void)answer;
+    return mcds_limit_drop_start(handle, pipeline, tag);
+}
+
+static void sleep_ms(uint64_t ms)
+{
+    struct timespec left = {.tv_sec = (time_t)(ms / 1000),
+                            .tv_nsec = (long)(ms % 1000) * NS_PER_MS};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+}
+
+/* Replaces this process. Returns the exit code if that fails. */
+static int become(const struct session *session, const struct command *command)
+{
+    char sentence[600];
+    (void)sigaction(SIGPIPE, &session->pipe_before, NULL);
+    (void)sigaction(SIGXFSZ, &session->size_before, NULL);
+    (void)execvp(command->program[0], command->program);
+    int reason = errno;
+    bool is_missing = reason == ENOENT;
+    int status = is_missing ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+    (void)snprintf(sentence, sizeof sentence, "limit '%.200s': %.200s cannot be run: %s%s",
+                   command->arguments[0], command->program[0], strerror(reason),
+                   advice_on_errno(reason));
+    report_failure((struct output *)&session->output, command, status,
+                   is_missing ? "MCDS_NOT_FOUND" : "MCDS_IO", sentence);
+    return status;
+}
+
+static int report_refused(struct session *session, const struct command *command,
+                          const mcds_limit_value *value)
+{
+    char sentence[400];
+    (void)snprintf(sentence, sizeof sentence,
+                   "limit '%.200s': the turn would come after the patience; retry in %.3f s",
+                   command->arguments[0], seconds(value->retry_ms));
+    report_failure(&session->output, command, STATUS_BUSY, "MCDS_BUSY", sentence);
+    return STATUS_BUSY;
+}
+
+/* Reserves a turn. Returns an exit code, 0 with the time to wait. */
+static int reserve(struct session *session, const struct command *command,
+                   uint64_t *delay_ms_out)
+{
+    void *handle = NULL;
+    mcds_limit_value value = MCDS_LIMIT_VALUE_INIT;
+    mcds_limit_options options = MCDS_LIMIT_OPTIONS_INIT;
+    (void)read_rates(command, &options);
+    uint64_t patience_ms = options.form == MCDS_LIMIT_WINDOW ? 0 : DAY_MS;
+    mcds_bytes identity = command->arguments[1] != NULL ? command->bytes[1] : command->bytes[0];
+    int result = limit_open(session->store, command, &handle);
+    if (result == MCDS_OK)
+        result = mcds_limit_take(handle, identity, 1,
+                                 (uint32_t)number_of(command, OPTION_PATIENCE, patience_ms),
+                                 &value);
+    bool is_refused = result == MCDS_BUSY && value.retry_ms > 0;
+    int status = is_refused          ? report_refused(session, command, &value)
+                 : result == MCDS_OK ? STATUS_DONE
+                                     : report(&session->output, command, NULL, result, NULL);
+    limit_close(handle);
+    *delay_ms_out = value.delay_ms;
+    return status;
+}
+
+int limit_run(struct session *session, const struct command *command)
+{
+    uint64_t delay_ms = 0;
+    if (session_is_private(session)) {
+        char sentence[400];
+        (void)snprintf(sentence, sizeof sentence,
+                       "limit '%.200s': only this process sees a memory: store, so the limit "
+                       "would limit nobody; name a shared store with -s",
+                       command->arguments[0]);
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
+        return STATUS_USAGE;
+    }
+    int status = session_open_store(session);
+    if (status == STATUS_DONE)
+        status = reserve(session, command, &delay_ms);
+    if (status != STATUS_DONE)
+        return status;
+    mcds_close(session->store);
+    session->store = NULL;
+    sleep_ms(delay_ms);
+    return become(session, command);
+}
