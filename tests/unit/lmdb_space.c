@@ -223,6 +223,70 @@ static void a_map_full_to_the_last_page_can_be_emptied(void **state)
     mcds_close(store);
 }
 
+#define LISTED 512
+
+/* Executes a list of batches, each of which stores a new value. Returns how many it stored. */
+static int store_list(mcds_store *store, int round)
+{
+    static char keys[LISTED][24];
+    static const char value[100];
+    static mcds_request requests[LISTED];
+    static mcds_batch batches[LISTED];
+    int64_t deadline_ns = mcds__monotonic_ns(mcds__store_env(store)) + HOUR_NS;
+    for (int i = 0; i < LISTED; i++) {
+        /* Neighbours in the list are not neighbours in the file. */
+        (void)snprintf(keys[i], sizeof keys[i], "%03d-%d", i * 193 % LISTED, round);
+        requests[i] = (mcds_request){
+            .command = MCDS_SET, .key = text(keys[i]), .value = {value, sizeof value}};
+        batches[i] = (mcds_batch){.requests = &requests[i],
+                                  .count = 1,
+                                  .deadline_ns = deadline_ns,
+                                  .next = i + 1 < LISTED ? &batches[i + 1] : NULL};
+    }
+    struct mcds__session *session;
+    assert_int_equal(mcds__session_take(store, 0, &session), MCDS_OK);
+    mcds__session_submit(session, batches);
+    while (mcds__session_collect(session, 0) != NULL)
+        continue;
+    mcds__session_give(store, session);
+    int stored = 0;
+    for (int i = 0; i < LISTED; i++) {
+        assert_int_equal(batches[i].answered, 1);
+        stored += requests[i].reply.outcome == MCDS_OUT_OK;
+        assert_true(requests[i].reply.outcome == MCDS_OUT_OK ||
+                    requests[i].reply.outcome == MCDS_OUT_NO_MEMORY);
+    }
+    return stored;
+}
+
+/* A list that does not fit into one transaction is not written one by one: it takes few commits
+ * until the map is nearly full, and hardly any more once it is. */
+static void a_list_without_space_takes_few_commits(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct mcds__lmdb_terms terms = {.map_max = MIB, .mode = 0600};
+    struct mcds__lmdb_file *file;
+    mcds_store *store = open_store(fixture->file, "?sync=async&map_max=1048576", NULL);
+    assert_int_equal(mcds__lmdb_file_open(mcds_env_system(), fixture->file, &terms, &file),
+                     MCDS_OK);
+    int total = 0;
+    int stored = LISTED;
+    uint64_t begun = file->commits;
+    for (int round = 0; stored == LISTED && round < 100; round++)
+        total += stored = store_list(store, round);
+    assert_in_range(stored, 0, LISTED - 1);
+    assert_in_range(total, MIB / 300, MIB / 100);
+    assert_in_range(file->commits - begun, 1, 600);
+    for (int round = 100; round < 120; round++)
+        (void)store_list(store, round);
+    begun = file->commits;
+    stored = store_list(store, 200);
+    assert_in_range(stored, 0, 16);
+    assert_in_range(file->commits - begun, 0, 4 + 2 * stored);
+    mcds__lmdb_file_close(file, false);
+    mcds_close(store);
+}
+
 /* Each reading of the clock takes 50 ms. */
 static int64_t slow_clock(void *self)
 {
@@ -684,6 +748,7 @@ int main(void)
         TEST(the_map_follows_other_processes),
         TEST(a_full_map_refuses_and_recovers),
         TEST(a_map_full_to_the_last_page_can_be_emptied),
+        TEST(a_list_without_space_takes_few_commits),
         TEST(what_is_late_without_space_names_the_limits),
         TEST(what_has_expired_makes_room),
         TEST(a_file_that_may_not_grow_refuses_and_recovers),

@@ -6,7 +6,8 @@
  *     commit/delegate.c        a process without the lock has its requests executed by the owner
  *     commit/publications.c    the owner's side of the list of such requests
  *     commit/message.c         such requests and their answers as bytes
- *     commit/transaction.c     a group of batches in one transaction, or in several if space is short
+ *     commit/space.c           a group of batches in one transaction, or in several if space is short
+ *     commit/transaction.c     what one transaction does
  *     commit/key_order.c       a long list sorted by its keys
  *     commit/commands.c        memcached's commands in a transaction
  *     commit/reply.c           answers to requests that no transaction has executed
@@ -310,6 +311,7 @@ struct mcds__lmdb_work {
     uint32_t looked;        /* requests before the last reading */
     uint32_t requests;      /* executed so far */
     bool changed;           /* there is something to commit */
+    bool is_short;          /* the group was split for want of space */
     bool may_not_grow; /* if a compare-and-set lengthens a value, it returns MDB_MAP_FULL */
 };
 

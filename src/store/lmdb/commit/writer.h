@@ -1,4 +1,4 @@
-/* A writer in the queue of this process: group_commit.c queues, transaction.c executes it. */
+/* A writer in the queue of this process: group_commit.c queues, space.c executes it. */
 #ifndef MCDS_STORE_LMDB_COMMIT_WRITER_H
 #define MCDS_STORE_LMDB_COMMIT_WRITER_H
 
