@@ -21,7 +21,7 @@
 /* What happens to the request at which the store forgets everything. */
 enum fate { IS_SENT, IS_UNSENT, HAS_NO_REPLY, HAS_NO_REPLIES, FATES };
 
-enum structure { SET, TABLE, ARRAY };
+enum structure { SET, TABLE, ARRAY, LIST };
 enum verb { READ, SCAN, CHANGE, CHANGE_ASKING, REMOVE, ADD_UP, VERBS };
 
 struct world {
@@ -31,6 +31,7 @@ struct world {
     mcds_set *sets[2];
     mcds_table *tables[2];
     mcds_array *arrays[2];
+    mcds_list *lists[2];
     char keys[KEYS_MAX][251];
     uint32_t key_count;
     enum structure structure;
@@ -128,6 +129,13 @@ static int call_array(mcds_array *array, enum verb verb, mcds_bytes element)
     return mcds_array_change(array, &element, 1, NULL, 0);
 }
 
+static int call_list(mcds_list *list, enum verb verb, mcds_bytes value)
+{
+    if (verb == READ || verb == SCAN)
+        return mcds_list_scan(list, 0, 0, see_element, NULL);
+    return mcds_list_push(list, value);
+}
+
 static int call(struct world *world, int handle, enum verb verb, mcds_bytes element)
 {
     switch (world->structure) {
@@ -135,6 +143,8 @@ static int call(struct world *world, int handle, enum verb verb, mcds_bytes elem
         return call_set(world->sets[handle], verb, element);
     case TABLE:
         return call_table(world->tables[handle], verb, element);
+    case LIST:
+        return call_list(world->lists[handle], verb, element);
     default:
         return call_array(world->arrays[handle], verb, element);
     }
@@ -181,6 +191,7 @@ static void begin(struct world *world)
         assert_int_equal(mcds_set_open(world->store, "s", NULL, &world->sets[i]), MCDS_OK);
         assert_int_equal(mcds_table_open(world->store, "t", NULL, &world->tables[i]), MCDS_OK);
         assert_int_equal(mcds_array_open(world->store, "a", NULL, &world->arrays[i]), MCDS_OK);
+        assert_int_equal(mcds_list_open(world->store, "l", NULL, &world->lists[i]), MCDS_OK);
     }
 }
 
@@ -190,6 +201,7 @@ static void end(struct world *world)
         mcds_set_close(world->sets[i]);
         mcds_table_close(world->tables[i]);
         mcds_array_close(world->arrays[i]);
+        mcds_list_close(world->lists[i]);
     }
     mcds_close(world->store);
     assert_int_equal(world->fake.blocks, 0);
@@ -289,6 +301,56 @@ static void an_estimate_that_is_lost_meanwhile(void **state)
     assert_true(doubts > 0);
 }
 
+static bool count_value(void *context, mcds_bytes value)
+{
+    (void)value;
+    ++*(int *)context;
+    return true;
+}
+
+/* A push in doubt leaves no empty list, which nobody could tell from one that was never lost, and
+ * does not blame others. The next scan reports the loss. */
+static bool play_list(struct world *world, uint32_t at)
+{
+    begin(world);
+    for (int i = 0; i < ENTRIES; i++)
+        assert_int_equal(mcds_list_push(world->lists[0], mcds_text("value")), MCDS_OK);
+    world->is_armed = true;
+    world->left = at;
+    int result = mcds_list_push(world->lists[0], mcds_text("late"));
+    bool is_lost = world->is_lost;
+    world->is_armed = world->is_lost = false;
+    if (result == MCDS_AMBIGUOUS)
+        assert_null(strstr(mcds_errmsg(), "cleared by others"));
+    int count = 0, told = result == MCDS_LOST;
+    int found = mcds_list_scan(world->lists[1], 0, 0, count_value, &count);
+    if (is_lost && !world->is_made_again)
+        assert_true(found == MCDS_OK ? count > 0
+                                     : found == MCDS_NOT_FOUND || found == MCDS_LOST);
+    for (int i = 0; is_lost && i < LATER; i++)
+        told += mcds_list_scan(world->lists[0], 0, 0, see_element, NULL) == MCDS_LOST;
+    if (is_lost && told == 0)
+        fail_msg("fate %d, made again %d, request %u: %s, and no loss", world->fate,
+                 world->is_made_again, (unsigned)at, mcds_result_name(result));
+    end(world);
+    return is_lost;
+}
+
+static void a_list_that_is_lost_meanwhile(void **state)
+{
+    static struct world world;
+    (void)state;
+    for (uint32_t how = 0; how < 2 * FATES; how++) {
+        uint32_t at = 0;
+        do {
+            world = (struct world){.structure = LIST,
+                                   .fate = (enum fate)(how % FATES),
+                                   .is_made_again = how / FATES == 1};
+        } while (play_list(&world, at) && at++ < REQUESTS_MAX);
+        assert_true(at > 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +358,7 @@ int main(void)
         cmocka_unit_test(a_table_that_is_lost_meanwhile),
         cmocka_unit_test(an_array_that_is_lost_meanwhile),
         cmocka_unit_test(an_estimate_that_is_lost_meanwhile),
+        cmocka_unit_test(a_list_that_is_lost_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,9 @@ static enum mcds__step begin_append(struct list_push *push, uint64_t generation,
     push->append.had_segments = atomic_load(&push->list->used) == generation;
     if (mcds__segment_append_move(&push->append, generation, is_fresh))
         return step_push(&push->base);
-    return mcds__operation_finish(&push->base, MCDS_AMBIGUOUS);
+    return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS,
+                                   push->append.is_marked ? MCDS__WHY(OTHERS_CLEAR_IT)
+                                                          : MCDS__WHY(LIST_CLEAR_IN_DOUBT));
 }
 
 bool mcds__list_keeps_all(const mcds_list *list)
@@ -84,9 +86,18 @@ static enum mcds__step list_read_root(struct list_push *push)
     return step_push(&push->base);
 }
 
+/* Such values are not pushed into another list, so they do not make one: an empty list would hide
+ * the loss. */
+static bool may_be_in_a_lost_list(const struct list_push *push)
+{
+    return push->append.doubt && push->append.ended && !push->append.is_marked;
+}
+
 static enum mcds__step list_take_root(struct list_push *push, enum mcds__step step)
 {
     assert(push->stage == PUSH_ROOT);
+    if (step == MCDS__DONE && push->base.result == MCDS_NOT_FOUND)
+        return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS, MCDS__WHY(LIST_GONE));
     if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
     bool is_same = push->root.number == push->append.stream;
@@ -292,7 +303,9 @@ static enum mcds__step list_step_stage(struct list_push *push,
     case PUSH_BEGIN:
         return list_begin(push);
     case PUSH_ROOT:
-        return list_take_root(push, mcds__root_make_step(&push->root, operation));
+        return list_take_root(push, may_be_in_a_lost_list(push)
+                                        ? mcds__root_read_step(&push->root, operation)
+                                        : mcds__root_make_step(&push->root, operation));
     case PUSH_HELP:
         return take_help(push,
                          mcds__root_change_step(&push->root, operation, MCDS__ROOT_REPLACE));
