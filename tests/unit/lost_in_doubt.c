@@ -21,6 +21,9 @@
 /* What happens to the request at which the store forgets everything. */
 enum fate { IS_SENT, IS_UNSENT, HAS_NO_REPLY, HAS_NO_REPLIES, FATES };
 
+#define IN_FLIGHT 8
+#define LARGE 8000 /* two to a part */
+
 enum structure { SET, TABLE, ARRAY, LIST };
 enum verb { READ, SCAN, CHANGE, CHANGE_ASKING, REMOVE, ADD_UP, VERBS };
 
@@ -351,6 +354,36 @@ static void a_list_that_is_lost_meanwhile(void **state)
     }
 }
 
+/* They make the list again as a push that waits does, whichever of them finds the loss. */
+static void pushes_in_flight_make_a_lost_list_again(void **state)
+{
+    static struct world world;
+    static const char bytes[LARGE];
+    mcds_pipeline *pipeline;
+    mcds_completion done;
+    (void)state;
+    for (uint32_t before = 1; before < 6; before++) {
+        int count = 0;
+        world = (struct world){.structure = LIST};
+        begin(&world);
+        for (uint32_t i = 0; i < before; i++)
+            assert_int_equal(mcds_list_push(world.lists[0], (mcds_bytes){bytes, LARGE}),
+                             MCDS_OK);
+        forget_all(&world);
+        assert_int_equal(mcds_pipeline_open(world.store, NULL, &pipeline), MCDS_OK);
+        for (uint64_t i = 0; i < IN_FLIGHT; i++)
+            assert_int_equal(
+                mcds_list_push_start(world.lists[0], (mcds_bytes){bytes, LARGE}, pipeline, i),
+                MCDS_OK);
+        while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
+            assert_int_equal(done.result, MCDS_OK);
+        mcds_pipeline_close(pipeline);
+        assert_int_equal(mcds_list_scan(world.lists[0], 0, 0, count_value, &count), MCDS_LOST);
+        assert_int_equal(count, IN_FLIGHT);
+        end(&world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +392,7 @@ int main(void)
         cmocka_unit_test(an_array_that_is_lost_meanwhile),
         cmocka_unit_test(an_estimate_that_is_lost_meanwhile),
         cmocka_unit_test(a_list_that_is_lost_meanwhile),
+        cmocka_unit_test(pushes_in_flight_make_a_lost_list_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

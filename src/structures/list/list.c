@@ -206,12 +206,13 @@ static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
     return list_locate(push, PUSH_JUDGE);
 }
 
-/* The values are in a life that has ended, perhaps before the push began, so they are pushed into
- * the current one. Nobody reads the former again. */
+/* The values are in a life that has ended or was lost, perhaps before the push began, so they are
+ * pushed into the current one. Nobody reads the former again. */
 static enum mcds__step list_push_again(struct list_push *push)
 {
-    bool is_marked = !mcds__list_keeps_all(push->list);
-    assert((!is_marked || push->locate.ended) && !push->append.under_way);
+    bool keeps_all = mcds__list_keeps_all(push->list);
+    bool is_marked = !keeps_all && push->locate.ended;
+    assert(!push->append.under_way);
     if (push->append.records.length == 0 || push->append.is_partly_in ||
         push->clears++ == CLEARS_MAX)
         return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS,
@@ -220,7 +221,7 @@ static enum mcds__step list_push_again(struct list_push *push)
     push->doubt = true;
     push->append.ended = true;
     push->append.is_marked = is_marked;
-    if (!is_marked)
+    if (keeps_all)
         atomic_store(&push->list->generation.known, 0);
     return list_read_root(push);
 }
@@ -235,12 +236,14 @@ static enum mcds__step list_take_proof(struct list_push *push, enum mcds__step s
     return push->locate.ended ? list_push_again(push) : heal(push);
 }
 
-/* Another generation is current: this one was cleared, or its root was lost. */
+/* Another generation is current: this one was cleared, or its root was lost. If another push of
+ * this handle has found or made that generation, the loss is told there or by the next scan. */
 static enum mcds__step list_take_judgement(struct list_push *push, enum mcds__step step)
 {
     if (step != MCDS__DONE)
         return step;
-    if (push->base.result == MCDS_OK && push->locate.ended)
+    bool is_known = atomic_load(&push->list->generation.known) == push->root.number;
+    if (push->base.result == MCDS_OK && (push->locate.ended || is_known))
         return list_push_again(push);
     if (push->base.result != MCDS_OK)
         return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS,
