@@ -505,7 +505,7 @@ static void threads_share_commits(void **state)
     (void)pthread_barrier_destroy(&barrier);
     assert_int_equal(add_number(store, "shared", 0).number, THREADS * ADDS);
     struct sought sought;
-    (void)find_finding(store, "commits", &sought);
+    (void)find_finding(store, "this process has written", &sought);
     unsigned long long batches = 0;
     unsigned long long commits = 0;
     assert_int_equal(sscanf(sought.sentence, "this process has written %llu batches in %llu",

@@ -251,7 +251,7 @@ static uint64_t commits_of(mcds_store *store)
     struct sought sought;
     unsigned long long batches;
     unsigned long long commits;
-    assert_int_equal(sscanf(find_finding(store, "commits", &sought),
+    assert_int_equal(sscanf(find_finding(store, "this process has written", &sought),
                             "this process has written %llu batches in %llu commits", &batches,
                             &commits),
                      2);

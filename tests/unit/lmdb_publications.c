@@ -116,7 +116,7 @@ static pid_t send_one(const char *path, const char *options)
     if (try_open(path, options, env, &store) != MCDS_OK ||
         add_number(store, "n", 1).outcome != MCDS_OUT_OK)
         _exit(100);
-    if (sscanf(find_finding(store, "commits", &sought),
+    if (sscanf(find_finding(store, "this process has written", &sought),
                "this process has written %llu batches in %llu commits", &batches,
                &commits) != 2 ||
         batches != 1)

@@ -69,7 +69,7 @@ static uint32_t commits_of(mcds_store *store)
 {
     struct sought sought;
     unsigned batches, commits;
-    assert_int_equal(sscanf(find_finding(store, "commits", &sought),
+    assert_int_equal(sscanf(find_finding(store, "this process has written", &sought),
                             "this process has written %u batches in %u commits", &batches,
                             &commits),
                      2);
