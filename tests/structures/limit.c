@@ -193,15 +193,19 @@ static void a_slow_clock_refills_nothing(struct suite *suite)
     mcds_limit_value value;
     shift_wall_ms(suite, HOUR_MS);
     CHECK_RESULT(MCDS_OK, take(suite, limit, "a", 10, 0, &value));
+    CHECK_RESULT(MCDS_OK, take(suite, limit, "fair", 4, 0, &value));
     shift_wall_ms(suite, -4000);
     CHECK_RESULT(MCDS_BUSY, take(suite, limit, "a", 6, 0, &value));
     assert_true(value.retry_ms > 5000 && value.retry_ms <= 10000);
-    shift_wall_ms(suite, -HOUR_MS + 4000 - 6000);
+    CHECK_RESULT(MCDS_OK, take(suite, limit, "fair", 6, 0, &value)); /* judged at the later time */
+    shift_wall_ms(suite, 4000 - 6000);
     CHECK(MCDS_TOO_OLD, suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
     CHECK(MCDS_TOO_OLD, suite, mcds_limit_get, limit, mcds_text("a"), &value);
     CHECK(MCDS_TOO_OLD, suite, mcds_limit_give, limit, mcds_text("a"), 1);
+    shift_wall_ms(suite, 6000 - HOUR_MS);
+    CHECK(MCDS_TOO_OLD, suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
     check_take(suite, limit, "b", MCDS_OK);
-    shift_wall_ms(suite, HOUR_MS + 6000);
+    shift_wall_ms(suite, HOUR_MS);
     CHECK_RESULT(MCDS_BUSY, take(suite, limit, "a", 10, 0, &value));
     mcds_limit_close(limit);
 }
