@@ -197,7 +197,8 @@ static void a_slow_clock_refills_nothing(struct suite *suite)
     shift_wall_ms(suite, -4000);
     CHECK_RESULT(MCDS_BUSY, take(suite, limit, "a", 6, 0, &value));
     assert_true(value.retry_ms > 5000 && value.retry_ms <= 10000);
-    CHECK_RESULT(MCDS_OK, take(suite, limit, "fair", 6, 0, &value)); /* judged at the later time */
+    CHECK_RESULT(MCDS_OK,
+                 take(suite, limit, "fair", 6, 0, &value)); /* judged at the later time */
     shift_wall_ms(suite, 4000 - 6000);
     CHECK(MCDS_TOO_OLD, suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
     CHECK(MCDS_TOO_OLD, suite, mcds_limit_get, limit, mcds_text("a"), &value);
