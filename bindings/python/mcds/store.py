@@ -13,6 +13,7 @@ from .cache import Cache, open_cache
 from .core import Core
 from .counter import Counter, SumCounter, open_counter, open_exact, open_striped
 from .errors import Invalid, check, text
+from .limit import Limit, open_limit
 from .list import List, open_list
 from .lock import Lock, open_lock
 from .log import Log, open_log
@@ -57,6 +58,7 @@ class Store:
     log = opens(open_log, Log)
     array = opens(open_array, Array)
     cache = opens(open_cache, Cache)
+    limit = opens(open_limit, Limit)
 
     def __init__(self, uri: str, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> None:
         options = new_options("mcds_options", timeout_ms=as_ms(timeout))

@@ -26,6 +26,7 @@ collect_set = ffi.addressof(lib, "mcds_py_collect_set")
 collect_table = ffi.addressof(lib, "mcds_py_collect_table")
 collect_value = ffi.addressof(lib, "mcds_py_collect_value")
 collect_event = ffi.addressof(lib, "mcds_py_collect_event")
+collect_limit = ffi.addressof(lib, "mcds_py_collect_limit")
 collect_listed = ffi.addressof(lib, "mcds_py_collect_listed")
 collect_finding = ffi.addressof(lib, "mcds_py_collect_finding")
 

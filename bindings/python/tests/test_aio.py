@@ -46,6 +46,13 @@ def test_every_structure(s: mcds.Store) -> None:
             break
         await aio.array("a").set(["1"])
         assert await aio.array("a").get() == [b"1"]
+        api = aio.limit("m", rates=["2/d"])
+        takes = await asyncio.gather(*(api.take("ann") for _ in range(5)))
+        assert sum(take.taken for take in takes) == 2
+        await api.give("ann")
+        assert (await api.get("ann")).remaining == 1
+        assert [(who, value.remaining) async for who, value in api.scan()] == [(b"ann", 1)]
+        assert await api.drop()
         assert await aio.counter("c").drop()
 
     run(main())

@@ -24,6 +24,8 @@ SETTINGS = settings(max_examples=EXAMPLES or 30, stateful_step_count=25, deadlin
 keys = st.sampled_from([b"a", b"b", b"\0\xff", b"k" * 1024])
 some_bytes = st.one_of(st.binary(max_size=40), st.sampled_from([b"", b"x" * 9000]))
 deltas = st.integers(-(2 ** 60), 2 ** 60)
+#: What refills in the time of a test is less than a token.
+RATES = [(5, 300 * 86400)]
 ways = st.sampled_from(["waiting", "pipeline", "asyncio"])
 
 
@@ -43,6 +45,7 @@ class Machine(RuleBasedStateMachine):
         self.list: List[bytes] = []
         self.log: List[bytes] = []
         self.array: List[bytes] = []
+        self.taken: Counter[bytes] = collections.Counter()
         self.number = 0
         self.signed = 0
         self.cursor = mcds.LogCursor(1)
@@ -60,6 +63,30 @@ class Machine(RuleBasedStateMachine):
 
             return self.loop.run_until_complete(main())
         return call(self.store)
+
+    def limit(self, way: str, call: Callable[[Any], Any]) -> Any:
+        return self.run(way, lambda s: call(s.limit("m", rates=RATES)))
+
+    @rule(way=ways, who=keys, n=st.integers(1, 5))
+    def take_tokens(self, way: str, who: bytes, n: int) -> None:
+        take = self.limit(way, lambda limit: limit.take(who, n))
+        assert take.taken == (self.taken[who] + n <= 5)
+        self.taken[who] += n if take else 0
+        assert take.remaining == (5 - self.taken[who] if take else 0)
+
+    @rule(way=ways, who=keys, n=st.integers(1, 5))
+    def give_tokens(self, way: str, who: bytes, n: int) -> None:
+        self.limit(way, lambda limit: limit.give(who, n))
+        self.taken[who] = max(0, self.taken[who] - n)
+        assert self.limit(way, lambda limit: limit.get(who)).remaining == 5 - self.taken[who]
+
+    @rule(way=ways)
+    def drop_limit(self, way: str) -> None:
+        tokens = {who: value.remaining for who, value in self.store.limit("m", rates=RATES).scan()
+                  if value.remaining < 5}
+        assert tokens == {who: 5 - n for who, n in self.taken.items() if n > 0}
+        assert self.limit(way, lambda limit: limit.drop()) or not tokens
+        self.taken.clear()
 
     @rule(way=ways, key=keys, value=some_bytes)
     def put(self, way: str, key: bytes, value: bytes) -> None:

@@ -26,10 +26,12 @@ def test_every_structure(s: mcds.Store) -> None:
         pushed = p.list("y").push_many(["1", "2"])
         event = p.log("z").put("1")
         changed = p.array("a").change(add=["1"])
+        takes = [p.limit("m", rates=["2/d"]).take("ann") for _ in range(3)]
     assert sorted(number.result() for number in numbers) == list(range(2, 101, 2))
     assert hit.result() and beat.result() and added.result()
     for result in (striped, exact, view, counted, step, put, pushed, event, changed):
         assert result.done() and result.result() is None and result.exception() is None
+    assert sorted(take.result().taken for take in takes) == [False, True, True]
     held = lease.result()
     assert held is not None and held.fence > 0
     held.release()
@@ -39,8 +41,14 @@ def test_every_structure(s: mcds.Store) -> None:
                    p.set("x").has("1"), p.array("a").get(), p.log("z").tail(mcds.LogCursor(1)),
                    p.visitors("v").get(), p.lock("l").holder())
         assert results[0].result() == 100
+        tokens = p.limit("m", rates=["2/d"]).get("ann")
         everything = (p.set("x").read(), p.bag("b").read(), p.list("y").read(skip=1),
                       p.log("z").read())
+    assert tokens.result().remaining == 0
+    with s.pipeline() as p:
+        given, dropped = p.limit("m", rates=["2/d"]).give("ann"), p.limit("none").drop()
+    assert given.result() is None and not dropped.result()
+    assert s.limit("m", rates=["2/d"]).get("ann").remaining == 1
     assert everything[0].result() == [(b"1", 1)] == everything[1].result()
     assert everything[2].result() == [b"2"]
     assert [event.data for event in everything[3].result()] == [b"1"]

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import mcds
 import pytest
+from mcds._binding import lib
 
 Opener = Callable[..., mcds.Store]
 
@@ -320,6 +321,104 @@ def test_cache_passes_on_what_a_fill_raises(s: mcds.Store, opener: Opener) -> No
     assert c.look("m").fail("down")
     with pytest.raises(mcds.Io):
         c.look("m")
+
+
+def test_limit(s: mcds.Store, opener: Opener) -> None:
+    """The times of the rates are long: what refills while the test runs is less than a token."""
+    api = s.limit("api", rates=["5/d", (100, 300 * 86400)], burst=3)
+    assert api.get("ann") == mcds.LimitValue(3, 0.0, 0.0) and not api.drop()
+    first = api.take("ann")
+    assert first and first.taken and (first.remaining, first.retry, first.delay) == (2, 0, 0)
+    with opener() as other:
+        same = other.limit(b"api", rates=[(5, datetime.timedelta(days=1), 3), "100/300d"])
+        assert same.take("ann", 2).remaining == 0 and same.take(b"bob").remaining == 2
+    day = 86400
+    refused = api.take("ann", 2)
+    assert not refused and not refused.taken and (refused.remaining, refused.delay) == (0, 0)
+    assert day / 5 < refused.retry <= 2 * day / 5 < refused.full <= 3 * day * 3
+    assert 0 < api.get("ann").retry <= day / 5
+    assert api.take("ann", patience=60).taken is False
+    patient = api.take("ann", patience=datetime.timedelta(days=1))
+    assert patient.taken and 0 < patient.delay <= day / 5
+    api.give("ann", 3)
+    assert api.get("ann").remaining == 2
+    seen = dict(api.scan())
+    assert {who: value.remaining for who, value in seen.items()} == {b"ann": 2, b"bob": 2}
+    names = s.limit("api")
+    assert all(value.full > 0 for _, value in names.scan())
+    assert names.drop() and dict(names.scan()) == {} and api.get("ann").remaining == 3
+
+
+def test_limit_window(s: mcds.Store) -> None:
+    w = s.limit("mails", rates="3/d", form=mcds.LimitForm.WINDOW)
+    assert w.take("ann", 2).remaining == 1 and not w.take("ann", 2) and w.take("ann")
+    refused = w.take("ann")
+    assert not refused.taken and 0 < refused.retry <= 2 * 86400
+    assert w.get("ann").remaining == 0 and w.get("bob").remaining == 3
+    calls: List[Callable[[], object]] = [lambda: w.give("ann"), w.drop, lambda: list(w.scan())]
+    for call in calls:
+        with pytest.raises(mcds.Unsupported):
+            call()
+    with pytest.raises(mcds.Invalid):
+        w.take("ann", patience=1)
+
+
+def test_limit_refuses_bad_arguments(s: mcds.Store) -> None:
+    for text in ("10", "/s", "10/", "10/x", "-1/s", "1/0.5ms", "1/.5s", "1.5/s", "1 /s", "\u0661/s"):
+        with pytest.raises(ValueError, match="such as 10/s"):
+            s.limit("api", rates=[text])
+    for rates, option in ((["0/s"], "count"), ([(5, 0)], "per_ms"), (["1/s"] * 5, "rate_count"),
+                          (["1/1000d"], "per_ms")):
+        with pytest.raises(mcds.Invalid) as caught:
+            s.limit("api", rates=rates)  # type: ignore[arg-type]
+        assert caught.value.option == option
+    with pytest.raises(ValueError, match="is missing"):
+        s.limit("api", burst=3)
+    with pytest.raises(ValueError, match="has one already"):
+        s.limit("api", rates=[(1, 1, 2)], burst=3)
+    with pytest.raises(mcds.Invalid) as caught:
+        s.limit("api", rates=["5/s"], burst=3).take("ann", 4)
+    assert (caught.value.option, caught.value.wanted_max) == ("n", 3)
+    with pytest.raises(mcds.Invalid) as caught:
+        s.limit("api").take("ann")
+    assert caught.value.option == "rates"
+
+
+def test_limit_reads_rates_as_the_command() -> None:
+    read = mcds.limit.as_rate
+    assert read("10/s") == read((10, 1)) == read("10/1") == read("10/1000ms") == (10, 1000, 0)
+    assert read("5/1.5s") == (5, 1500, 0) and read("7/2h") == (7, 2 * 3600 * 1000, 0)
+    assert read("1/ms") == (1, 1, 0) and read("1/m") == (1, 60000, 0)
+    assert read("1/d") == (1, 86400000, 0)
+    assert read((3, 0.25, 9)) == (3, 250, 9)
+
+
+def test_a_limit_that_is_busy_is_no_refusal(s: mcds.Store, opener: Opener) -> None:
+    """The result of C is the same; only the cause differs."""
+    with s.lock("l"), opener() as other:
+        assert other.lock("l").try_acquire() is None
+        assert lib.mcds_last_error().result == lib.MCDS_BUSY
+        with pytest.raises(mcds.Busy):
+            mcds.limit.take_taken(lib.MCDS_BUSY, None)
+
+
+def test_limit_pages(s: mcds.Store, opener: Opener) -> None:
+    """More than one part, and a scan that another handle continues."""
+    names = [b"%0999d" % i for i in range(300)]
+    with s.pipeline() as p:
+        takes = [p.limit("many", rates=["9/d"]).take(name) for name in names]
+    assert all(take.result().remaining == 8 for take in takes)
+    first = mcds.Cursor()
+    assert 200 < len(s.limit("many").page(first)) < 300 and not first.done
+    assert sorted(who for who, _ in s.limit("many").scan()) == names
+    cursor = mcds.Cursor()
+    seen = s.limit("many").page(cursor, 100)
+    assert len(seen) == 100 and not cursor.done
+    with opener() as other:
+        rest = mcds.Cursor(cursor.position, cursor.done)
+        while not rest.done:
+            seen += other.limit("many").page(rest, 77)
+    assert sorted(who for who, _ in seen) == names
 
 
 def test_a_large_scan_is_read_in_parts(s: mcds.Store) -> None:

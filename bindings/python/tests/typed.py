@@ -14,6 +14,7 @@ def waiting(s: mcds.Store) -> None:
     assert_type(s.table("t").get("k"), Optional[bytes])
     assert_type(s.visitors("v", period=60).hit("ann"), bool)
     assert_type(list(s.list("l")), List[bytes])
+    assert_type(s.limit("m", rates=["2/s", (5, 60)]).take("ann"), mcds.Take)
     with s.lock("l", ttl=30) as lease:
         assert_type(lease, mcds.Lease)
         assert_type(lease.fence, int)
@@ -31,6 +32,7 @@ def pipelined(s: mcds.Store) -> None:
 
 async def awaited(s: mcds.Store) -> None:
     assert_type(await s.aio.counter("a").add(2), int)
+    assert_type((await s.aio.limit("m", rates="2/s").take("ann")).retry, float)
     async with s.aio.lock("l") as lease:
         assert_type(lease, mcds.AioLease)
     async for element in s.aio.set("x"):
@@ -40,6 +42,7 @@ async def awaited(s: mcds.Store) -> None:
 def wrong(s: mcds.Store) -> None:
     s.counter("a").add("2")  # type: ignore[arg-type]
     s.counter(7)  # type: ignore[arg-type]
+    s.limit("m", rates=[2])  # type: ignore[list-item]
     s.lock("l", tt=30)  # type: ignore[call-arg]
     s.table("t")["k"] = 7  # type: ignore[assignment]
     s.log("g").put("event", whem=3)  # type: ignore[call-arg]
