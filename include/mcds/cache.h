@@ -1,4 +1,4 @@
-/* mcds/cache.h: values by key, each filled by one of all callers that miss it. mcds.h has the rules
+/* mcds/cache.h: values by key; of all callers that miss a key, one fills it. mcds.h has the rules
  * of all calls. These also apply to this header:
  *
  * Arguments:   key        1 to 1024 bytes of any value
@@ -39,7 +39,7 @@ extern "C" {
  *                                        changes the row, deletes the key
  *          sets the key to the old row
  *
- *      A lock beside the key does not help: the delete does not know the lock.
+ *      A lock beside the key does not help: the delete does not check the lock.
  *   3. When the source fails, every process waits for its timeout, one after the other.
  *
  * Of all callers that miss a key, on all machines, one reads the source (it *fills* the key). The
@@ -48,12 +48,13 @@ extern "C" {
  * calls forget, or forget_tag for all values with a tag.
  *
  * Promise: no call that begins after a forget, expire, forget_tag, clear or drop was acknowledged
- * gets a value whose source was read before that (after expire: gets it as fresh), also if
- * replies are lost, requests arrive late, and the store loses keys or restarts. A fill that began
- * before such a call is not stored. While a claim lives, no other caller fills the key; a caller
- * that dies blocks the key for fill_ms. A failed fill is stored as such: every caller gets the
- * failure, and one tries again after failed_ms, then after twice that time, at most a minute. What
- * the store loses is a miss. A value is read whole or not at all.
+ * gets a value whose source was read before that (after expire: gets it as fresh). This holds
+ * also if replies are lost, requests arrive late, or the store loses keys or restarts. A fill
+ * that began before such a call is not stored. While a claim lives, no other caller fills the
+ * key; a caller that dies blocks the key for fill_ms. A failed fill is stored as a failure: every
+ * caller gets it, and one tries again after failed_ms. Each further failure doubles this time, to
+ * at most a minute. A value that the store has lost is a miss. A call reads the whole value or
+ * none of it.
  *
  * Tags: a value that is made from several records gets a tag for each of them, and the writer of a
  * record forgets its tag. The cost does not depend on the number of values with the tag.
@@ -66,9 +67,9 @@ extern "C" {
  * Name the same tags at each call for a key. A value that lacks a tag which the call names is a
  * miss, because a forget of that tag did not reach it.
  *
- * A writer that dies between its commit and forget leaves the old value until its time is over.
- * To exclude this, hold the key or the tag first: hold, commit, forget. If the writer then dies,
- * the value ends with the hold.
+ * If a writer dies between its commit and its forget, callers get the old value until its time is
+ * over. To exclude this, hold the key or the tag first: hold, commit, forget. If the writer then
+ * dies, the value ends with the hold.
  *
  * Not promised: that a value equals its source between a commit and the forget. Freshness depends
  * on the clocks of the caller that filled the key and of the caller that reads it. A value is at
@@ -78,25 +79,25 @@ typedef struct mcds_cache mcds_cache;
 
 typedef struct mcds_cache_options {
     size_t size; /* sizeof(mcds_cache_options) */
-    /* A value is fresh for so long. 1 to 2 592 000 000 (30 days); 0 = 60 000 */
+    /* How long a value is fresh. 1 to 2 592 000 000 (30 days); 0 = 60 000 */
     uint64_t ttl_ms;
-    /* After that, the value is stale for so long: every caller gets it, and one fills the key.
-     * 0: callers wait for the fill, which one of them begins a little before the ttl is over, so
-     * that most do not wait. 0 to 2 592 000 000 */
+    /* How long the value is then stale: every caller gets it, and one fills the key. 0: callers
+     * wait for the fill. One of them begins it a little before the ttl is over, so that most do
+     * not wait. 0 to 2 592 000 000 */
     uint64_t stale_ms;
-    /* "The source has nothing" is fresh for so long. 1 to 2 592 000 000; 0 = ttl_ms */
+    /* How long "the source has nothing" is fresh. 1 to 2 592 000 000; 0 = ttl_ms */
     uint64_t nothing_ms;
-    /* A claim ends if its caller is silent for so long, so a fill takes no longer unless the
-     * claim is renewed. 3 000 (memcached) or 50 (others) to 3 600 000; 0 = 10 000 */
+    /* How long a claim lasts. A fill that takes longer must renew its claim. 3 000 (memcached) or
+     * 50 (others) to 3 600 000; 0 = 10 000 */
     uint32_t fill_ms;
     /* How long mcds_cache_fetch waits for another's fill; to 86 400 000; 0 = until the claim of a
      * caller that died has ended: fill_ms and 2 s, on memcached 4 s */
     uint32_t wait_ms;
-    /* After a failure no caller reads the source for so long, then for twice that time, and so
-     * on, at most 60 000. 1 to 60 000; 0 = 1 000 */
+    /* How long no caller reads the source after a failure. Each further failure doubles this
+     * time, to at most 60 000. 1 to 60 000; 0 = 1 000 */
     uint32_t failed_ms;
-    /* Each ttl is shortened at random by up to so many per cent, so that values which were stored
-     * together do not end together. 1 to 90; 0 = 10 */
+    /* Each ttl is shortened at random by at most this many per cent, so that values which were
+     * stored together do not expire together. 1 to 90; 0 = 10 */
     uint32_t jitter;
 } mcds_cache_options;
 #define MCDS_CACHE_OPTIONS_INIT                                                                \
@@ -113,7 +114,7 @@ typedef enum mcds_cache_state {
     /* This call has read the source and stored the value. */
     MCDS_CACHE_FILLED,
     /* This call has read the source. The value is not in the store: the store failed, or the key
-     * was forgotten, expired or held meanwhile. It is right to use it once, for this caller. */
+     * was forgotten, expired or held meanwhile. This caller may use it once. */
     MCDS_CACHE_UNSTORED,
     /* Of mcds_cache_look: there is no value. */
     MCDS_CACHE_MISSING
@@ -144,7 +145,7 @@ MCDS_API MCDS_CHECKED int mcds_fill_add(mcds_fill *fill, mcds_bytes bytes);
 
 /* Reads the source, for mcds_cache_fetch, and adds the value to `fill`. Returns
  *
- *   0               the value is what was added; no bytes are an empty value
+ *   0               the value is the bytes that were added; without any, it is empty
  *   MCDS_NOT_FOUND  the source has nothing for this key, which is stored too
  *   another number  a failure; the bytes that were added describe it, up to 500 of them
  *
@@ -168,11 +169,12 @@ typedef int (*mcds_cache_fill_cb)(void *context, mcds_bytes key, mcds_fill *fill
  *              MCDS_IO         the fill failed, now or within failed_ms before (cause
  *                              MCDS_CAUSE_CALLBACK_FAILED)
  *              MCDS_TOO_BIG    `fill` made more than 64 MB
- *              A store that cannot be reached is no failure: the call fills and stores nothing.
- * Cost:        1 for a value in the store. 3 for a fill; for one of a stale value 3, and the other
- *              callers 2. A value in pieces costs 1 more per 8 pieces. While another caller fills
- *              the key, 1 for each poll. Each tag is one more key to read in the same round trip;
- *              tags of the value that the call does not name cost one more round trip
+ *              If the store cannot be reached, the call reads the source and stores nothing.
+ * Cost:        1 for a value in the store. 3 for a fill. For a stale value, 3 for the caller that
+ *              fills and 2 for the others. A value in pieces costs 1 more per 8 pieces. While
+ *              another caller fills the key, 1 for each poll. Each tag is one more key to read in
+ *              the same round trip; tags of the value that the call does not name cost one more
+ *              round trip
  * Lost reply:  never MCDS_AMBIGUOUS: the caller has the value, and what may be stored later is
  *              refused if the key was forgotten since
  * Lifetime:    value_out and state_out as all outputs */
@@ -187,8 +189,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_fetch_start(mcds_cache *cache, mcds_bytes k
                                                  mcds_cache_state *state_out,
                                                  mcds_pipeline *pipeline, uint64_t tag);
 
-/* The steps of fetch, for a program with a loop of its own: mcds_cache_look, then, if
- * claim.mine is true, the source, then put, fail or release.
+/* The steps of fetch, for a program with its own loop: call mcds_cache_look; if claim.mine is
+ * true, read the source, then call put, fail or release.
  *
  *   mcds_cache_claim claim = MCDS_CACHE_CLAIM_INIT;
  *   int result = mcds_cache_look(cache, key, NULL, 0, 0, &value, &claim);
@@ -260,8 +262,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_look_start(mcds_cache *cache, mcds_bytes ke
                                                 mcds_cache_claim *claim,
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
-/* Stores the value that the caller has read from the source, and ends the claim. Where the result
- * is not MCDS_OK, the caller may still use the value once; what others get is not this value. The
+/* Stores the value that the caller has read from the source, and ends the claim. If the result is
+ * not MCDS_OK, the caller may still use the value once, although the store may not have it. The
  * value must have been read after mcds_cache_look returned the claim.
  * Arguments:   claim  in and out; mine
  *              value  up to 64 MB; NULL: the source has nothing for this key
@@ -272,8 +274,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_look_start(mcds_cache *cache, mcds_bytes ke
  *              MCDS_INVALID    the claim is not the caller's
  * Cost:        1; for a value in pieces 1 more per 8 pieces
  * Lost reply:  the call reads the key again. MCDS_AMBIGUOUS only if it does not learn the effect
- *              before the timeout: stored, not, or not yet. Each is correct: what is stored
- *              later is refused if the key was forgotten since
+ *              before the timeout: stored, not stored, or not yet. Each is correct: a later store
+ *              is refused if the key was forgotten since
  * Threads:     as mcds_cache_look */
 MCDS_API MCDS_CHECKED int mcds_cache_put(mcds_cache *cache, mcds_cache_claim *claim,
                                          const mcds_bytes *value);
@@ -300,8 +302,9 @@ MCDS_API MCDS_CHECKED int mcds_cache_fail_start(mcds_cache *cache, mcds_cache_cl
                                                 mcds_bytes sentence, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* Keeps the claim for fill_ms more, for a fill that takes longer. fill_ms then limits the silence of
- * a caller, not its work: choose it short, and renew at a third of it.
+/* Keeps the claim for fill_ms more, for a fill that takes longer. fill_ms then limits the time
+ * between two renewals, not the time of the fill: choose a short fill_ms, and renew after each
+ * third of it.
  * Arguments:   claim  in and out; mine
  * Returns:     MCDS_OK         the claim lives for fill_ms from now
  *              MCDS_EXPIRED    as mcds_cache_put; the value may still be used
@@ -314,8 +317,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_renew(mcds_cache *cache, mcds_cache_claim *
 MCDS_API MCDS_CHECKED int mcds_cache_renew_start(mcds_cache *cache, mcds_cache_claim *claim,
                                                  mcds_pipeline *pipeline, uint64_t tag);
 
-/* Gives the claim back: the next caller fills the key. For a caller that stops without an answer of
- * the source, for example because its own request was cancelled.
+/* Gives the claim back: the next caller fills the key. For a caller that stops before the source
+ * has answered, for example because its own request was cancelled.
  * Arguments:   claim  in and out; mine
  * Returns:     MCDS_OK         the claim is over
  *              MCDS_EXPIRED    it was over before
@@ -329,9 +332,9 @@ MCDS_API int mcds_cache_release(mcds_cache *cache, mcds_cache_claim *claim);
 MCDS_API MCDS_CHECKED int mcds_cache_release_start(mcds_cache *cache, mcds_cache_claim *claim,
                                                    mcds_pipeline *pipeline, uint64_t tag);
 
-/* Forgets the value of a key. Call it after each change of the source, when the change is committed:
- * a caller that reads the source before the commit may store the old value after an earlier
- * forget. A fill that is under way is not stored. Ends a hold of the key.
+/* Forgets the value of a key. Call it after each change of the source has been committed: a
+ * caller that reads the source before the commit may store the old value after an earlier forget.
+ * A fill that is under way is not stored. Ends a hold of the key.
  * Returns:     MCDS_OK, also if there was no value; MCDS_AMBIGUOUS: see below
  * Cost:        1
  * Lost reply:  the call repeats the request. MCDS_AMBIGUOUS: forgotten, not, or not yet; call
@@ -375,17 +378,16 @@ MCDS_API MCDS_CHECKED int mcds_cache_clear(mcds_cache *cache);
 MCDS_API MCDS_CHECKED int mcds_cache_clear_start(mcds_cache *cache, mcds_pipeline *pipeline,
                                                  uint64_t tag);
 
-/* Prepares a change of the source, so that the writer may die at any point:
+/* Holds a key before a change of the source, so that the writer may die at any point:
  *
  *   mcds_cache_hold(cache, key, 30000);
  *   change the source and commit            within the 30 s
  *   mcds_cache_forget(cache, key);
  *
- * Until the next forget or expire of the key, and for hold_ms at
- * most, no fill is stored. Callers get the present value. If there is none, they wait, and then read
- * the source themselves. Hold the key, change the source and commit, then forget the key. If the
- * writer dies in between, the value ends with the hold. Only one writer at a time may hold a key:
- * the forget of one ends the hold of another.
+ * Until the next forget or expire of the key, and for at most hold_ms, no fill is stored. Callers
+ * get the present value. If there is none, they wait, and then read the source themselves. If the
+ * writer dies before the forget, the value ends with the hold. Only one writer at a time may hold
+ * a key: the forget of one writer ends the hold of another.
  * Arguments:   hold_ms  longer than the change takes; 3 000 (memcached) or 50 (others) to
  *                       3 600 000
  * Returns:     MCDS_OK
@@ -398,9 +400,9 @@ MCDS_API MCDS_CHECKED int mcds_cache_hold_start(mcds_cache *cache, mcds_bytes ke
                                                 uint32_t hold_ms, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* The same for all values with a tag; end it with mcds_cache_forget_tag. Callers get the present
- * values with this tag. If one is missing, they wait, and then read the source themselves. If the
- * writer dies, all values with the tag end with the hold.
+/* Holds all values with a tag, as mcds_cache_hold holds one; end it with mcds_cache_forget_tag.
+ * Callers get the present values with this tag. If one is missing, they wait, and then read the
+ * source themselves. If the writer dies, all values with the tag end with the hold.
  * Arguments:   by       the tag
  *              hold_ms  longer than the change takes; 3 000 (memcached) or 50 (others) to
  *                       3 600 000

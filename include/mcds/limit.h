@@ -3,8 +3,8 @@
  *
  * Arguments:   identity     an address, a user, an API key; 1 to 1 024 bytes
  *              n            tokens, at least 1 and at most the burst of each rate
- *              patience_ms  how long the caller is ready to wait before it begins; at most 366
- *                           days; 0 = the take passes now or not at all */
+ *              patience_ms  how long the caller may wait before it begins; at most 366 days; 0 =
+ *                           the take passes now or not at all */
 #ifndef MCDS_LIMIT_H
 #define MCDS_LIMIT_H
 
@@ -17,29 +17,29 @@ extern "C" {
 /* Limits how often each identity may do something, over all processes and machines.
  *
  * MCDS_LIMIT_BUCKET: a token bucket for each identity, with up to four rates at once. A bucket
- * holds `burst` tokens and refills at count per per_ms. A take passes if every rate has its
- * tokens; then it takes them from all rates, otherwise from none. The algorithm is GCRA. A take
- * appends one record, and the order of the records under the key decides: no two callers
- * conflict, a refusal is free, and a take whose reply was lost is asked for again with the same
- * id. In any time W at most burst + rate * (W + 2 S) tokens pass, where S is the largest
- * difference of a clock from the true time plus the store's timeout. S must stay below 30 s. A
- * caller whose clock is slow by more than 5 s beside that of the last take of the identity gets
- * MCDS_TOO_OLD.
+ * holds `burst` tokens and refills at count per per_ms. A take passes if every rate has enough
+ * tokens. It then takes them from all rates; otherwise it takes none. The algorithm is GCRA. A
+ * take appends one record, and the order of the records under the key decides: no two callers
+ * conflict, and a refused take changes nothing. The call repeats a take whose reply was lost,
+ * with the same id. In any time W at most burst + rate * (W + 2 S) tokens pass, where S is the
+ * largest difference of a clock from the true time plus the store's timeout. S must stay below
+ * 30 s. A caller gets MCDS_TOO_OLD if its clock is more than 5 s before that of the last take of
+ * the identity.
  *
- * The rates travel with each take and are not stored. A changed rate applies from the next take
- * on, and keeps the tokens that were used: after 100 of 100 an hour, 900 of 1 000 an hour are
- * left. Rates are compared by their place in the list. If the store loses a key, the identities
- * in it (one 4 096th of all) have a full bucket again, and burst + rate * 2 S more may pass;
- * nothing is reported.
+ * Each take sends its rates; the limit does not store them as options. A changed rate applies
+ * from the next take on, and the tokens that were used still count: after 100 tokens at 100 an
+ * hour, a rate of 1 000 an hour has 900 left. Rates are compared by their place in the list. If
+ * the store loses a key, the identities in it (one 4 096th of all) have a full bucket again, and
+ * burst + rate * 2 S more may pass; nothing is reported.
  *
  * MCDS_LIMIT_WINDOW: at most `count` tokens in any time `per_ms`, for quotas and for few, busy
  * identities. The window is counted in slots of an eighth; a take passes if no nine neighbouring
  * slots would hold more than `count`. So it lets at least 8/9 of the rate pass under load. One
  * rate, without burst; no patience, no give, no scan, no drop: the slots expire by themselves.
  *
- * An address and a user, each at its own rate, are two limits: put both takes into one pipeline,
- * which takes one round trip, and give back the token of the one that passed if the other is
- * refused. The two are not taken together: for a moment the token is missing.
+ * To limit an address and a user, each at its own rate, use two limits. Put both takes into one
+ * pipeline, which takes one round trip. If one take is refused, give back the token of the other.
+ * Until then, that token is missing.
  *
  *     mcds_limit_value value = MCDS_LIMIT_VALUE_INIT;
  *     switch (mcds_limit_take(limit, mcds_text(address), 1, 0, &value)) {
@@ -51,9 +51,8 @@ extern "C" {
  *         return serve_or_refuse(request);
  *     }
  *
- * What to do if the store cannot be reached is the caller's decision; the result reports it. A
- * program that lets requests pass then has no limit while the store is away, and one that refuses
- * them is away with the store.
+ * If the store cannot be reached, the result reports it, and the caller decides. A program that
+ * lets requests pass has no limit during that time. A program that refuses them serves none.
  *
  * Sources: GCRA, ITU-T I.371; "leaky bucket as a meter" (Turner 1986). */
 typedef struct mcds_limit mcds_limit;
@@ -95,7 +94,7 @@ typedef struct mcds_limit_value {
     uint64_t retry_ms; /* BUSY: the same take passes then, and not 1 ms before, if no other take
                            comes between; get: until one token passes; else 0 */
     uint64_t delay_ms; /* OK: the caller must wait this long; 0 without patience */
-    uint64_t full_ms;  /* until all tokens that were taken are refilled, at most */
+    uint64_t full_ms;  /* at most: until all tokens that were taken are refilled */
 } mcds_limit_value;
 #define MCDS_LIMIT_VALUE_INIT                                                                  \
     {                                                                                          \
@@ -117,18 +116,18 @@ MCDS_API void mcds_limit_close(mcds_limit *limit);
 /* Takes n tokens of an identity.
  * Arguments:   patience_ms  BUCKET: a take that would pass within this time takes its tokens now,
  *                           and value_out->delay_ms says how long the caller must wait. WINDOW: 0
- *              value_out    filled with MCDS_OK and, where a rate refused it, with MCDS_BUSY
+ *              value_out    filled after MCDS_OK and, if a rate refused the take, after MCDS_BUSY
  * Returns:     MCDS_OK         taken once: begin after value_out->delay_ms
  *              MCDS_BUSY       nothing was taken. mcds_last_error()->cause is MCDS_CAUSE_LIMITED
  *                              if a rate refused it, and MCDS_CAUSE_CONTENDED if other callers
  *                              kept changing the same key
- *              MCDS_TOO_OLD    nothing was taken: this machine's clock is slow by more than 5 s
- *                              beside that of the last take of the identity, or that one is fast
+ *              MCDS_TOO_OLD    nothing was taken: this machine's clock is more than 5 s before
+ *                              that of the last take of the identity; one of the two is wrong
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    also: n is more than a burst; no rates
  *              MCDS_UNSUPPORTED  also: the store has no compare-and-set
  * Cost:        1; 2 for a handle's first take and for the first identity of a key. About one take
- *              in twenty also rewrites a key that has grown, which takes 3 more. WINDOW: 1, and 2
+ *              in twenty also rewrites a key that has grown, which costs 3 more. WINDOW: 1, and 2
  *              if refused
  * Lost reply:  BUCKET: the call repeats the take with the same id until the timeout.
  *              MCDS_AMBIGUOUS: taken once, not at all, or not yet; also if the limit was dropped
@@ -177,8 +176,8 @@ typedef struct mcds_limit_cursor {
         0, false                                                                               \
     }
 
-/* Called by mcds_limit_scan for each identity. `identity` and `value` are valid during the call only.
- * Returns false to end the scan after this identity. */
+/* Called by mcds_limit_scan for each identity. `identity` and `value` are valid only during the
+ * call. Returns false to end the scan after this identity. */
 typedef bool (*mcds_limit_scan_cb)(void *context, mcds_bytes identity,
                                    const mcds_limit_value *value);
 
@@ -204,7 +203,7 @@ MCDS_API MCDS_CHECKED int mcds_limit_scan_start(mcds_limit *limit, mcds_limit_cu
                                                 void *context, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* Erases the limit: every bucket is full. Takes during the call may be erased too.
+/* Erases the limit: every bucket is then full. Takes during the call may be erased too.
  * Returns:     as mcds_set_drop; and MCDS_UNSUPPORTED: WINDOW
  * Cost:        130 round trips, each of 64 keys
  * Lost reply:  as mcds_set_drop */

@@ -140,8 +140,8 @@ MCDS_API uint32_t mcds_sim_client_number(const mcds_sim_client *client);
  *              has its own start; 0 for NULL */
 MCDS_API int64_t mcds_sim_client_ns(const mcds_sim_client *client);
 /* Calls the client's program later with a completion that has this tag and MCDS_OK.
- * Arguments:   after_ns  from now, in true time; a negative number counts as 0. A time more than
- *                        146 years after the beginning counts as that time
+ * Arguments:   after_ns  from now, in true time; a negative number counts as 0. The latest time
+ *                        is 146 years after the beginning; a later one counts as that
  * Returns:     MCDS_OK; MCDS_INVALID; MCDS_NO_MEMORY */
 MCDS_API MCDS_CHECKED int mcds_sim_client_sleep(mcds_sim_client *client, int64_t after_ns,
                                                 uint64_t tag);

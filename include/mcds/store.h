@@ -74,7 +74,7 @@ typedef struct mcds_options {
  *                                default, as in most clients), or ketama or modula
  *                                (libmemcached's older rules)
  *   hash=one_at_a_time|md5       for ketama and modula; default one_at_a_time
- *   tls=1                        TLS 1.2 or newer, to each server. A build without OpenSSL refuses
+ *   tls=1                        TLS 1.2 or newer to each server. A build without OpenSSL refuses
  *                                it. connect_timeout is then 500 by default, and includes the
  *                                handshake. The certificate of a server must have the host of the
  *                                URI as its name or its address, be valid now, and be signed by a
@@ -90,8 +90,9 @@ typedef struct mcds_options {
  *                                must belong to this user or to root, and no other user may have
  *                                a right to it (mode 0600). It is read when the store is opened,
  *                                and again for each connection, so that a new password needs no
- *                                new store. Servers that do not ask are not sent the password.
- *                                Without tls=1 it is sent as it is. SASL is not supported.
+ *                                new store. mcds sends the password only to a server that asks
+ *                                for it. Without tls=1, the password is sent unencrypted. SASL is
+ *                                not supported.
  *   connections=1..4             of each pipeline and each waiting thread to each server; default
  *                                1. mcds spreads the keys over them, so that several threads of
  *                                the server work for a deep pipeline.
@@ -102,8 +103,8 @@ typedef struct mcds_options {
  * could use different servers for one key.
  *
  * memcached: mcds_open() does not use the network. Later calls report a server that is down. With
- * tls=1 it reads the files of ca=, cert= and key=; OpenSSL takes memory and random numbers from the
- * system, and the time from `env`.
+ * tls=1, mcds_open() reads the files of ca=, cert= and key=. OpenSSL takes memory and random
+ * numbers from the system, and the time from `env`.
  * lmdb: mcds_open() opens the files. It never overwrites a file that mcds did not write. It
  * refuses a symbolic link (but follows a link at PATH that belongs to this user or to root), a
  * file of another kind or with other contents at PATH, PATH-lock or PATH-writer, a truncated
@@ -121,10 +122,9 @@ typedef struct mcds_options {
  *              store_out  the store
  * Returns:     MCDS_OK
  *              MCDS_INVALID      mcds_errmsg() names the part of the URI or the option
- *              MCDS_IO           a file cannot be used, for example a file of another version, or
- *                                with create=0 a missing one; or a file of auth_file=, ca=, cert=
- *                                or key=; or
- *                                there is no source of random numbers
+ *              MCDS_IO           a file cannot be used, for example a file of another version, a
+ *                                missing one with create=0, or a file of auth_file=, ca=, cert=
+ *                                or key=; or there is no source of random numbers
  *              MCDS_NO_MEMORY
  * Cost:        none on memory:; memcached: reads the files of the URI, if it names any; lmdb: reads
  *              and maps the files
@@ -179,9 +179,9 @@ typedef struct mcds_finding {
     const char *subject; /* the server, file or setting */
     const char *what;    /* one sentence */
     const char *fix;     /* what to do, or "" for a fact */
-    /* Of a finding that is a number: "commands" that a memcached server has executed since its start,
-     * "commits" of an lmdb file since it was made, the "bytes" in use; otherwise NULL. Two calls give
-     * a rate. */
+    /* The name of the number of a finding: "commands" that a memcached server has executed since
+     * its start, "commits" of an lmdb file since it was made, or "bytes" in use. NULL: the
+     * finding has no number. Two calls give a rate. */
     const char *figure;
     uint64_t number;
 } mcds_finding;
