@@ -10,7 +10,7 @@
 #define BLOCK_LINES 256
 #define BLOCK_BYTES (size_t)(1 << 20)
 #define GAP 2
-#define TEXT_MIN 30 /* columns; with fewer, a text begins on a line of its own */
+#define TEXT_MIN 30 /* columns; with fewer, a text begins on its own line */
 #define TEXT_INDENT 4
 
 struct field {
@@ -50,7 +50,7 @@ static size_t split(const struct columns *columns, const char **text,
     return count;
 }
 
-/* A field wider than half of the terminal sticks out of its column. */
+/* A field wider than half of the terminal exceeds its column. */
 static void widen(struct columns *columns, size_t column, size_t width)
 {
     size_t most = columns->terminal.columns / 2;

@@ -2,7 +2,7 @@
  *
  *   output --line--> memory --a block of lines--> widths --> standard output
  *
- * Memory is bounded: the lines of a block are aligned together, and widths only grow. */
+ * Memory is bounded: each block of lines is aligned as one, and widths only grow. */
 #ifndef MCDS_CLI_TERMINAL_COLUMNS_H
 #define MCDS_CLI_TERMINAL_COLUMNS_H
 

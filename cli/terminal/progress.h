@@ -1,4 +1,4 @@
-/* Progress: one line on a terminal that says how far a command is, and overwrites itself. */
+/* Progress: one line on a terminal that shows what a command has done, and overwrites itself. */
 #ifndef MCDS_CLI_TERMINAL_PROGRESS_H
 #define MCDS_CLI_TERMINAL_PROGRESS_H
 
@@ -21,8 +21,8 @@ struct progress {
     size_t width; /* of the line that is shown, or 0 */
 };
 
-/* Whether standard error is a terminal on which nothing else is printed: `prints` says that the command
- * prints results meanwhile, which must not go to a terminal. */
+/* Whether standard error is a terminal on which nothing else is printed. With `prints`, the
+ * command prints results meanwhile, so standard output must not be a terminal. */
 bool progress_is_wanted(bool is_quiet, bool prints);
 
 /* Shows nothing before a second has passed. */
@@ -30,7 +30,7 @@ void progress_begin(struct progress *progress, const char *unit, const char *don
                     bool is_wanted);
 /* Estimates the time left by the part of a regular file that has been read. */
 void progress_of_file(struct progress *progress, int fd);
-/* So many more are done. */
+/* Adds to the number that is done. */
 void progress_count(struct progress *progress, uint64_t more);
 /* Erases the line. */
 void progress_end(struct progress *progress);

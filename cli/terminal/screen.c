@@ -16,8 +16,8 @@ static const char leave[] = "\033[0m\033[?25h\033[?1049l";
 
 static struct termios before;
 static volatile sig_atomic_t is_open;
-static volatile sig_atomic_t is_stopped; /* SIGTSTP has come */
-static volatile sig_atomic_t is_changed; /* SIGWINCH or SIGCONT has come */
+static volatile sig_atomic_t is_stopped; /* SIGTSTP was received */
+static volatile sig_atomic_t is_changed; /* SIGWINCH or SIGCONT was received */
 
 static void put(const char *text)
 {
@@ -45,7 +45,7 @@ static void take(void)
     put(enter);
 }
 
-/* The action was reset: the signal now does what it does without us. */
+/* The action was reset: the signal now has its default effect. */
 static void end(int number)
 {
     give_back();
@@ -90,7 +90,7 @@ void screen_close(void)
     give_back();
 }
 
-/* Stops as the keyboard asked for, and takes the terminal when the process continues. */
+/* Stops the process after Ctrl-Z, and takes the terminal when the process continues. */
 static void stop(void)
 {
     is_stopped = 0;
@@ -141,7 +141,7 @@ int screen_key(int wait_ms)
         stop();
     if (is_open == 0)
         is_changed = 1;
-    if (is_changed != 0) { /* a stop that cannot be caught has left the terminal to others */
+    if (is_changed != 0) { /* after SIGSTOP, others have used the terminal */
         is_changed = 0;
         take();
         return KEY_REDRAW;

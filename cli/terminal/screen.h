@@ -1,5 +1,5 @@
-/* Screen: the whole terminal, for a command that redraws it and reads keys. Every way out gives the
- * terminal back as it was: also signals that end or stop the process. */
+/* Screen: the whole terminal, for a command that redraws it and reads keys. Every exit restores
+ * the terminal, also after signals that end or stop the process. */
 #ifndef MCDS_CLI_TERMINAL_SCREEN_H
 #define MCDS_CLI_TERMINAL_SCREEN_H
 

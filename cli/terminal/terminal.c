@@ -17,7 +17,7 @@ static bool is_set(const char *name)
     return value != NULL && value[0] != '\0';
 }
 
-/* As setlocale would, which changes the behaviour of the whole process. */
+/* Decides as setlocale would. That call would change the behaviour of the whole process. */
 static bool is_utf8(void)
 {
     const char *locale = is_set("LC_ALL")     ? getenv("LC_ALL")

@@ -19,7 +19,7 @@
 
 #define DEPTH 512
 #define LIST_NS INT64_C(5000000000) /* between two listings; at least */
-#define LIST_SHARE 20 /* of the time goes to listings, at most a part in so many */
+#define LIST_SHARE 20               /* listings take at most one part in 20 of the time */
 
 struct scan {
     struct reading *reading;
@@ -50,7 +50,7 @@ static void free_row(struct row *row)
     free(row->holder);
 }
 
-/* What `print` writes as plain output. NULL: out of memory. */
+/* The plain output of `print`. NULL: out of memory. */
 static char *print_plain(const struct reading *reading, const char *name, const struct row *row)
 {
     char *text = NULL;
@@ -119,7 +119,7 @@ static bool begin_row(struct reading *reading, struct row *row, const struct fou
     return row->name != NULL && row->shown != NULL;
 }
 
-/* Rows that are listed again keep what is known of them. */
+/* Rows that are listed again keep their values. */
 static void merge(struct reading *reading, const struct listing *listing)
 {
     struct row *rows = calloc(listing->count + 1, sizeof rows[0]);
@@ -336,7 +336,8 @@ static int open_pipeline(struct reading *reading)
     return mcds_pipeline_open(reading->session->store, &depth, &reading->pipeline);
 }
 
-/* Somebody may have made the default store. In its place was an empty one, so there are no rows. */
+/* Another process may have made the default store. Until now an empty one replaced it, so there
+ * are no rows. */
 static void find_store(struct reading *reading)
 {
     char sentence[SENTENCE_MAX];

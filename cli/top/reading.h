@@ -1,4 +1,4 @@
-/* Reading: what a store does and what its structures keep, read again and again.
+/* Reading: the figures of a store and the values of its structures, read at each interval.
  *
  *   mcds_scan, now and then --> rows --get--> pipeline --> values, and how fast they change
  *   mcds_inspect -----------> figures of the servers or the file

@@ -220,7 +220,7 @@ static bool print_all(struct top *top)
     return rows != NULL && !top->reading.is_out_of_memory;
 }
 
-/* False: nobody reads standard output any more. */
+/* False: standard output has no reader any more. */
 static bool pause_of(const struct top *top)
 {
     struct pollfd reader = {STDOUT_FILENO, 0, 0};

@@ -36,7 +36,7 @@ struct frame {
     size_t name_width;
 };
 
-/* Ends a line that has been cut; nothing in it acts on the terminal. */
+/* Prints a line, cut to the columns, without control characters. */
 static void put_line(struct frame *frame, enum ink ink, const char *text)
 {
     size_t length = text_fit(text, strlen(text), frame->terminal->columns - 1);
@@ -100,7 +100,7 @@ static size_t holder_width(const struct terminal *terminal)
     return terminal->columns / HOLDER_SHARE;
 }
 
-/* That of the widest name, as far as the other columns leave room. */
+/* The width of the widest name, as far as the other columns leave room. */
 static size_t name_width(const struct terminal *terminal, const struct reading *reading)
 {
     size_t others = NOUN_WIDTH + VALUE_WIDTH + RATE_WIDTH + LEFT_WIDTH +

@@ -1,5 +1,5 @@
-/* Snapshot: the plain text that a read of a structure prints, and what differs from an earlier one.
- * Bounded: a larger structure has no snapshot. */
+/* Snapshot: the plain text that a read of a structure prints, and the differences from an earlier
+ * one. Its size is bounded: a larger structure has no snapshot. */
 #ifndef MCDS_CLI_WATCH_SNAPSHOT_H
 #define MCDS_CLI_WATCH_SNAPSHOT_H
 
@@ -41,8 +41,8 @@ typedef void snapshot_visit(void *context, const struct line_of *was, const stru
 /* Compares two snapshots of elements that have no order. */
 void snapshot_compare(const struct snapshot *was, const struct snapshot *is,
                       snapshot_visit *visit, void *context);
-/* Of values that are only appended: visits the new ones. False: the first ones differ, and nothing is
- * visited. */
+/* Compares two snapshots of values that are only appended, and visits the new ones. False: the
+ * first values differ, and nothing is visited. */
 bool snapshot_compare_appended(const struct snapshot *was, const struct snapshot *is,
                                snapshot_visit *visit, void *context);
 

@@ -1,4 +1,5 @@
-/* mcds watch: a line for each change of some structures, until a signal or the reader ends it.
+/* mcds watch: a line for each change of some structures, until a signal comes or standard output
+ * is closed.
  *
  *   names x nouns --read, every interval--> pipeline --> lines */
 #include <poll.h>
@@ -23,7 +24,7 @@ struct watch {
     struct watched *all; /* each name of each noun */
     size_t count;
     mcds_pipeline *pipeline;
-    bool is_down; /* the last round has failed, and that is said */
+    bool is_down; /* the last round has failed, and a sentence has said so */
     int status;   /* of the first failure that does not pass */
 };
 
@@ -34,7 +35,7 @@ static bool is_passing(int result)
            result == MCDS_LOST || result == MCDS_IO;
 }
 
-/* Sleeps for an interval. False: nobody reads standard output any more. */
+/* Sleeps for an interval. False: standard output has no reader any more. */
 static bool pause_of(const struct watch *watch)
 {
     struct pollfd reader = {STDOUT_FILENO, 0, 0};
@@ -42,7 +43,8 @@ static bool pause_of(const struct watch *watch)
     return poll(&reader, 1, interval_ms) <= 0 || (reader.revents & (POLLERR | POLLNVAL)) == 0;
 }
 
-/* Says once that the store does not answer, and of each structure once that it cannot be read. */
+/* Reports once that the store does not answer, and once for each structure that it cannot be
+ * read. */
 static void note_failure(struct watch *watch, struct watched *watched, int result)
 {
     char said[FAILURE_CAPACITY];
@@ -158,7 +160,7 @@ static bool begin_all(struct watch *watch, bool store_is_new)
     return true;
 }
 
-/* Waits until somebody has made the default store. */
+/* Waits until another process has made the default store. */
 static int wait_for_store(struct watch *watch)
 {
     char sentence[SENTENCE_MAX];

@@ -89,7 +89,7 @@ void watched_close(struct watched *watched)
     snapshot_free(&watched->next);
 }
 
-/* Only with --bag has a scan of a bag its counts. */
+/* A scan of a bag prints counts only with --bag. */
 static int open_handle(struct watched *watched)
 {
     mcds_set_options made = MCDS_SET_OPTIONS_INIT;
@@ -111,7 +111,7 @@ static bool ignore_event(void *context, const mcds_log_event *event)
     return true;
 }
 
-/* The reads of a log print at once: a cursor has no second chance. */
+/* The reads of a log print at once: a cursor does not return to an event. */
 static bool print_event(void *context, const mcds_log_event *event);
 
 int watched_start(struct watched *watched, mcds_pipeline *pipeline, uint64_t tag)
@@ -222,7 +222,7 @@ static void print_difference(void *context, const struct line_of *was, const str
     change->count++;
 }
 
-/* Visitors and online that nobody has made have this value. */
+/* Visitors and online that do not exist have this value. */
 static bool is_nothing(const struct line_of *line)
 {
     return line != NULL && line->length == 1 && line->text[0] == '0';
@@ -235,7 +235,7 @@ static bool is_same(const struct line_of *was, const struct line_of *is)
     return was->length == is->length && memcmp(was->text, is->text, is->length) == 0;
 }
 
-/* Of a value, or of a number of elements: its line in `last` and in `next`. */
+/* The line of a value, or of a number of elements, in `last` and in `next`. */
 static uint64_t compare_line(struct watched *watched, bool exists)
 {
     const struct line_of *was = watched->last.count > 0 ? &watched->last.lines[0] : NULL;

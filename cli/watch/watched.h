@@ -1,5 +1,5 @@
-/* Watched: one structure that is watched. It is read again and again; what differs from the last read
- * is printed. */
+/* Watched: one structure, which is read at each interval. The differences from the last read are
+ * printed. */
 #ifndef MCDS_CLI_WATCH_WATCHED_H
 #define MCDS_CLI_WATCH_WATCHED_H
 
