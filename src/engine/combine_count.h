@@ -1,6 +1,6 @@
 /* Counts: operations of one pipeline that add to the same number share a request.
  *
- * Within one round, combinable batches of these forms are taken apart by their keys:
+ * Within one round, combinable batches of these forms are split by their keys:
  *
  *   INCR key              one INCR by the sum of the deltas
  *   ADD key               of a decimal number: one ADD of the sum of the numbers
@@ -51,8 +51,9 @@ void mcds__counts_free(struct mcds__counts *counts);
 
 /* A round begins. */
 void mcds__counts_begin(struct mcds__counts *counts);
-/* Take the batch into the round, whose list ends at *end. False: it is sent as it is. Where a batch
- * of the list shall be replaced, it is marked as combined, and its serial is the other batch. */
+/* Take the batch into the round, whose list ends at *end. False: it is sent as it is. If another
+ * batch replaces one of the list, the latter is marked as combined, and its serial is the other
+ * batch. */
 bool mcds__counts_put(struct mcds__counts *counts, mcds_batch *batch, mcds_batch ***end);
 /* This batch is sent as it is: later requests do not move before it. */
 void mcds__counts_pass(struct mcds__counts *counts, const mcds_batch *batch);

@@ -16,7 +16,7 @@
 
 /* Largest value. */
 #define MCDS__CACHE_VALUE_MAX ((size_t)64 << 20)
-/* The store keeps a value for so long after callers stop to get it: clocks differ. */
+/* How long the store keeps a value after the time until which it is shown: clocks differ. */
 #define MCDS__CACHE_SPARE_MS 5000
 /* How long a claim that was given back stays, so that any caller may replace it. */
 #define MCDS__CACHE_FREE_MS 1000
@@ -45,7 +45,7 @@ struct mcds__cache_suffix {
 };
 struct mcds__cache_suffix mcds__cache_suffix_of(mcds_bytes bytes);
 
-/* A beginning of a key and the suffix of the item or tag. */
+/* The beginning of a key, and the suffix of the item or tag. */
 struct mcds__key mcds__cache_key(const struct mcds__key *begin, const char *suffix,
                                  size_t length);
 

@@ -17,7 +17,7 @@ static enum mcds__step cache_change_ask_look(struct mcds__cache_change *call)
     return mcds__operation_ask_repeatable(&call->base, &call->request, 1);
 }
 
-/* Looks again after a pause; NULL: others have changed the key. */
+/* Reads the key again after a pause; NULL: others have changed the key. */
 static enum mcds__step cache_change_again(struct mcds__cache_change *call,
                                           const mcds_reply *trouble)
 {

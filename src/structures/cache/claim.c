@@ -87,7 +87,7 @@ int mcds_cache_look(mcds_cache *cache, mcds_bytes key, const mcds_bytes *tags, s
                                  MCDS__WAIT, 0);
 }
 
-/* A copy of the value follows in the same memory of a pipeline, or is not needed. */
+/* In a pipeline, a copy of the value follows in the same memory; else it is not needed. */
 struct cache_end {
     struct mcds__operation base;
     struct mcds__cache_put put;
@@ -115,7 +115,7 @@ static const struct mcds__operation_kind cache_fail_kind = END_KIND("fail");
 static const struct mcds__operation_kind cache_renew_kind = END_KIND("renew");
 static const struct mcds__operation_kind cache_release_kind = END_KIND("release");
 
-/* What a pipeline writes later must not change. */
+/* A pipeline writes the value later, so it must not change. */
 static bool cache_end_take_value(struct cache_end *call, mcds_bytes value, bool waits)
 {
     assert(call->copy == NULL);

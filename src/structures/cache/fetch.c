@@ -4,7 +4,7 @@
  *   (the program's fill reads the source)
  *   STORE  end the claim           put.h
  *
- * A store that fails keeps no caller from the source: the value is returned and not stored. */
+ * If the store fails, the caller still reads the source; the value is returned and not stored. */
 #include <assert.h>
 
 #include "base/buffer.h"
@@ -83,7 +83,7 @@ static enum mcds__step fetch_fail_memory(struct cache_fetch *fetch)
     return mcds__operation_finish(&fetch->base, MCDS_NO_MEMORY);
 }
 
-/* This process had no memory for the value, or it is too big: no failure of the source. */
+/* This process had no memory for the value, or it is too big: the source has not failed. */
 static enum mcds__step fetch_fail_fill(struct cache_fetch *fetch)
 {
     assert(fetch->fresh.failed < 0);
@@ -92,7 +92,7 @@ static enum mcds__step fetch_fail_fill(struct cache_fetch *fetch)
     return mcds__operation_finish(&fetch->base, fetch->fresh.failed);
 }
 
-/* The caller gets what the source has returned; `is_stored` is about the store. */
+/* The caller gets the result of the source. `is_stored`: the store has it too. */
 static enum mcds__step fetch_give(struct cache_fetch *fetch, bool is_stored)
 {
     mcds_cache_state state = is_stored ? MCDS_CACHE_FILLED : MCDS_CACHE_UNSTORED;
@@ -139,8 +139,8 @@ static enum mcds__step fetch_begin_store(struct cache_fetch *fetch)
     return MCDS__NEXT;
 }
 
-/* The look has failed: whether the caller may read the source all the same. A caller that has
- * waited for a writer's hold may; one that has waited for a fill may not, or all would at once. */
+/* The look has failed: whether the caller may still read the source. A caller that has waited for
+ * a writer's hold may. One that has waited for a fill may not: all would read it at once. */
 static bool fetch_may_fill(const struct cache_fetch *fetch)
 {
     switch (fetch->base.result) {

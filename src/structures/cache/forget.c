@@ -1,9 +1,9 @@
-/* Cache: forget and expire, which end the value of a key.
+/* Cache: forget and expire, for the value of a key.
  *
  * A delete also ends the claim of a fill that is under way: its compare-and-set finds nothing. A
- * late delete makes a miss at worst. expire keeps the value to be shown while one caller fills the
- * key. It writes a new id: with the old one, a fill whose reply was lost would take the expired item
- * for the one that it had read, and store its value as fresh. */
+ * late delete causes at most a miss. expire keeps the value, which callers show while one of them
+ * fills the key. It writes a new id: with the old id, a fill whose reply was lost would not see
+ * that the item has expired, and would store its value as fresh. */
 #include <assert.h>
 
 #include "base/buffer.h"

@@ -1,9 +1,10 @@
 /* Cache: hold, which keeps fills from being stored while a writer changes the source.
  *
- * A held item shows its value and is replaced by no fill; its ttl is that of the hold. If the writer
- * dies after its commit, the item ends with the hold, and the next fill reads what was committed. A
- * key without a value gets a hold without one, which other callers wait for as for a fill. A
- * generation is held under the number that it has, by compare-and-set: see generation.h. */
+ * A held item shows its value, and no fill replaces it. Its ttl is that of the hold. If the
+ * writer dies after its commit, the item ends with the hold, and the next fill reads the
+ * committed state. A key without a value gets a hold without a value; other callers wait for its
+ * end as for a fill. A generation is held under the number that it has, by compare-and-set: see
+ * generation.h. */
 #include <assert.h>
 
 #include "base/buffer.h"
@@ -11,7 +12,7 @@
 #include "base/error.h"
 #include "structures/cache/change.h"
 
-/* The ttl of the hold: at least as long as that of a hold that is there. */
+/* The ttl of the hold: at least that of a present hold. */
 static uint64_t cache_hold_ttl_ms(const struct mcds__cache_change *call, bool is_held)
 {
     uint64_t ttl_ms = mcds__cache_lease_ms(call->cache, call->hold_ms);
@@ -77,8 +78,8 @@ int mcds_cache_hold(mcds_cache *cache, mcds_bytes key, uint32_t hold_ms)
     return mcds_cache_hold_start(cache, key, hold_ms, MCDS__WAIT, 0);
 }
 
-/* After a lost reply the hold is written once more, over what is there: it makes no difference whether
- * the first one has arrived, and that of another writer may end earlier. */
+/* After a lost reply the hold is written once more, over the present item. It makes no difference
+ * whether the first write has arrived. The hold of another writer may end earlier. */
 static enum mcds__step cache_hold_tag_decide(struct mcds__cache_change *call,
                                              mcds_request *write)
 {

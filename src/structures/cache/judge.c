@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-/* A failure that seems to forbid a longer time was written by a clock that is ahead. */
+/* If a failure forbids reads for longer than that, the clock of its writer is ahead. */
 #define FAILED_MS_MOST 120000
 
 void mcds__cache_sight_take(struct mcds__cache_sight *sight, const mcds_batch *batch,
@@ -42,7 +42,7 @@ static bool cache_generation_is(const struct mcds__cache_generation *generation,
            generation->number == number;
 }
 
-/* Whether the item carries the generations that were read: no value was forgotten by them. */
+/* Whether the item has the generations that were read, so that it is not forgotten. */
 static bool cache_item_is_current(const struct mcds__cache_sight *sight)
 {
     const struct mcds__cache_item *item = &sight->item;

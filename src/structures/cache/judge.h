@@ -34,7 +34,7 @@ void mcds__cache_sight_take(struct mcds__cache_sight *sight, const mcds_batch *b
 /* The generation of this tag, or NULL if it was not read. */
 const struct mcds__cache_generation *
 mcds__cache_sight_find(const struct mcds__cache_sight *sight, mcds_bytes tag);
-/* `ahead_ms`: a value without a stale time counts as stale so long before its time is over. */
+/* `ahead_ms`: a value without a stale time counts as stale this long before its time is over. */
 enum mcds__cache_verdict mcds__cache_judge(const struct mcds__cache_sight *sight,
                                            int64_t now_ms, double ahead_ms);
 /* Whether an item may be stored under all generations that it must carry. */

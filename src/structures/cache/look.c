@@ -8,7 +8,7 @@
 
 #define POLL_NS (50 * NS_PER_MS)
 
-/* The replies decide nothing: repeat all, or fail. */
+/* The replies do not show the effect: repeat all requests, or fail. */
 static enum mcds__step look_retry(struct mcds__cache_look *look,
                                   struct mcds__operation *operation, const mcds_reply *trouble)
 {
@@ -155,7 +155,7 @@ static bool look_take_item(struct mcds__cache_look *look, struct mcds__operation
     return false;
 }
 
-/* The caller fills the key: what put needs for that. */
+/* The caller fills the key: keep the data that put needs. */
 static void look_fill_claim(struct mcds__cache_look *look,
                             const struct mcds__operation *operation, uint64_t id,
                             mcds_cas_token cas)
@@ -221,7 +221,7 @@ static enum mcds__step look_take_vanished(struct mcds__cache_look *look,
     return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(KEY_VANISHES));
 }
 
-/* The first request that reads and was not answered. What was written shows in what is read. */
+/* The first read that was not answered. The reads show the effect of the writes. */
 static const mcds_reply *look_find_unread(const struct mcds__cache_look *look)
 {
     for (uint8_t i = 0; i < look->count; i++)

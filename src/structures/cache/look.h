@@ -9,12 +9,12 @@
  *   PIECES   get pieces                           of a large value
  *
  * Every request that writes a claim has an id of its own, and the transport never repeats a
- * request. So a claim that a get shows cannot arrive once more after another caller has deleted it.
- * With one id for two requests, the late copy of the first would pass for the claim: after a
- * forget, the fill that it ended would be stored.
+ * request. So a claim that a get shows cannot arrive once more after another caller has deleted
+ * it. With one id for two requests, a caller would take the late copy of the first for its claim:
+ * after a forget, the fill that the forget has ended would be stored.
  *
- * The source is read after this call: a claim protects only what is read after it. The generations
- * are read before, so a value never carries one that is newer than its source. */
+ * The source is read after this call: a claim protects only what is read after it. The
+ * generations are read before it, so a value never has one that is newer than its source. */
 #ifndef MCDS_STRUCTURES_CACHE_LOOK_H
 #define MCDS_STRUCTURES_CACHE_LOOK_H
 

@@ -38,8 +38,8 @@ static bool look_grow(struct mcds__cache_look *look, const mcds_env *env)
     return true;
 }
 
-/* The exponential distribution of XFetch: a value that costs much is filled earlier, and of many
- * callers few at once. */
+/* The exponential distribution of XFetch: a value that takes long to fill is filled earlier, and
+ * few of many callers fill at once. */
 static double look_draw_ahead(const mcds_env *env)
 {
     double part = ((double)(mcds__random_u64(env) >> 11) + 1) / 9007199254740993.0;
@@ -167,7 +167,7 @@ static bool look_has_drawn(const struct mcds__cache_look *look, uint64_t id)
     return false;
 }
 
-/* Make a generation that is missing, and renew one whose time is half over. */
+/* Make a missing generation, and renew one after half of its ttl. */
 static void look_tend_generation(struct mcds__cache_look *look,
                                  struct mcds__operation *operation, uint8_t i)
 {

@@ -1,8 +1,8 @@
 /* Cache: a large value, in pieces under keys of their own.
  *
  * The keys contain the life of the value, a random number, so pieces are never changed. All are
- * written before the item refers to them. The item has their length and sum: a value of which
- * a piece is gone or differs is a miss. The store drops the pieces with their ttl. */
+ * written before the item refers to them. The item has their length and sum: if a piece is
+ * missing or differs, the value is a miss. The store drops the pieces when their ttl is over. */
 #ifndef MCDS_STRUCTURES_CACHE_PIECES_H
 #define MCDS_STRUCTURES_CACHE_PIECES_H
 
@@ -16,7 +16,7 @@ struct mcds__cache_piece_scratch {
     mcds_request requests[MCDS__CACHE_BATCH];
 };
 
-/* One value on its way. All zero at the start, except for `held` while reading. */
+/* One value that is read or written. All zero at the start, except for `held` while reading. */
 struct mcds__cache_transfer {
     struct mcds__cache_pieces pieces;
     struct mcds__key begin; /* of the keys */

@@ -10,7 +10,7 @@
 /* Longest time after a failure. */
 #define FAILED_MS_MOST 60000
 
-/* How often one call writes: again after another connection, or a lost reply. */
+/* How often one call writes: again after a change of the connection, or a lost reply. */
 #define WRITES_MAX 10
 
 enum { PUT_BEGIN, PUT_PIECES, PUT_WRITE, PUT_CHECK };
@@ -255,7 +255,7 @@ static enum mcds__step put_step_pieces(struct mcds__cache_put *put,
     return put_write_item(put, operation);
 }
 
-/* The reply says nothing about what the key holds. */
+/* The reply does not show the value of the key. */
 static enum mcds__step put_take_trouble(struct mcds__cache_put *put,
                                         struct mcds__operation *operation,
                                         const mcds_reply *reply)
@@ -271,7 +271,7 @@ static enum mcds__step put_take_trouble(struct mcds__cache_put *put,
     return MCDS__DONE;
 }
 
-/* The claim is renewed. A store that does not return the token of a write is asked for it. */
+/* The claim is renewed. If the store does not return the token of a write, a get reads it. */
 static enum mcds__step put_take_renewed(struct mcds__cache_put *put,
                                         struct mcds__operation *operation,
                                         const mcds_reply *reply)
@@ -308,8 +308,8 @@ static enum mcds__step put_take_write(struct mcds__cache_put *put,
     }
 }
 
-/* A renewed claim has the id that it had: which of the two it is does not matter, as it lives. But
- * its time is certain only after a write that was answered. */
+/* A renewed claim keeps its id, so a read does not show whether it was renewed. Either way it
+ * lives, but its time is certain only after a write that was answered. */
 static enum mcds__step put_take_check(struct mcds__cache_put *put,
                                       struct mcds__operation *operation)
 {

@@ -6,8 +6,8 @@
  *   CHECK   get                  after a lost reply, or another connection: whether the claim is
  *                                still there, or what was written
  *
- * Only a compare-and-set of what was claimed ends a claim. A set would store a value over a forget.
- * An add of a value whose claim has vanished would, too: the claim may have been forgotten. */
+ * Only a compare-and-set of what was claimed ends a claim. A set would store a value after a
+ * forget. So would an add after the claim has vanished: a forget may have deleted the claim. */
 #ifndef MCDS_STRUCTURES_CACHE_PUT_H
 #define MCDS_STRUCTURES_CACHE_PUT_H
 

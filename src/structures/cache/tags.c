@@ -1,7 +1,7 @@
 /* Cache: forget_tag, clear and drop, which forget all values under a generation.
  *
- * forget_tag and clear set it to new random bytes, other ones for each try: the late copy of a try
- * that was given up then brings no value back. drop deletes it. */
+ * forget_tag and clear set it to new random bytes, other ones for each try: so no value is shown
+ * again after the late copy of an earlier try. drop deletes it. */
 #include <assert.h>
 
 #include "base/environment.h"

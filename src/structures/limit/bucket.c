@@ -26,7 +26,7 @@ static void copy_rates(const mcds_limit *limit, struct mcds__take *take)
     memcpy(take->rates, limit->rates, sizeof take->rates);
 }
 
-/* The time at which all rates are full if nothing is known: the longest burst from now. */
+/* The latest time at which all rates are full: the longest burst from now. */
 static int64_t latest_full_ns(const mcds_limit *limit)
 {
     uint64_t longest = 0;

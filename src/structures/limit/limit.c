@@ -20,7 +20,7 @@ static const mcds_reason *const other_forms[] = {
 
 static const struct mcds__operation_kind drop_kind = MCDS__KEYED_DROP("limit");
 
-/* A number of a rate, and what it may be. */
+/* A number of a rate, and its range. */
 static int check_number(const char *name, const char *option, uint64_t number, uint64_t min,
                         uint64_t max)
 {
@@ -101,7 +101,7 @@ static int check_tokens(const mcds_limit *limit, const struct mcds__operation_ki
     return mcds__check_given("limit", limit->keyed.handle.name, kind->verb, &patience, 1);
 }
 
-/* The slots of a window expire by themselves, and nobody knows their identities. */
+/* The slots of a window expire by themselves, and no key lists their identities. */
 static int check_bucket(const mcds_limit *limit, const char *verb)
 {
     if (limit->form == MCDS_LIMIT_BUCKET)
@@ -188,7 +188,8 @@ struct limit_scan {
     struct mcds__map_scan scan;
 };
 
-/* Entries that cannot be read are no buckets. One of a clock far ahead has only full_ms. */
+/* Entries that cannot be read are no buckets. If the clock of an entry is far ahead, only full_ms
+ * is set. */
 static bool visit_identity(void *context, const struct mcds__map_entry *entry)
 {
     struct limit_scan *scan = context;

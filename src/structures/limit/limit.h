@@ -27,8 +27,8 @@ static inline uint64_t mcds__limit_ms(int64_t ns)
     return ns <= 0 ? 0 : ((uint64_t)ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
-/* Set what a read of the entry shows at own_ms, as mcds_limit_get returns it. MCDS_OK or
- * MCDS_TOO_OLD. `entry` has no rates if it does not exist. */
+/* Set the value that mcds_limit_get returns for the entry at own_ms. MCDS_OK or MCDS_TOO_OLD.
+ * `entry` has no rates if it does not exist. */
 int mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entry,
                     int64_t own_ms, mcds_limit_value *value_out);
 

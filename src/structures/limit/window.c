@@ -10,12 +10,12 @@
  * executed last: X read afterwards, so its sum has the increments of all the others, none of
  * which was taken back. So they are at most `count`; and any time of eight slots lies in nine.
  *
- * The slots after its own must be read too: a take whose batch is slow, or whose clock is
- * slow, would not see those that passed in later slots meanwhile.
+ * The slots after its own must be read too: a take whose batch or clock is slow would otherwise
+ * miss the takes that passed in later slots meanwhile.
  *
  * A refused take decrements its slot once. If the reply to that is lost, it is not repeated: two
- * decrements would take back somebody else's increment. For the same reason nothing is given
- * back later: another slot has the tokens. */
+ * decrements would take back the increment of another take. Tokens are not given back later
+ * either: the current slot is another one. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -159,7 +159,7 @@ static uint64_t wait_for(const struct limit_window *call, uint64_t tokens)
     return 0;
 }
 
-/* The time until no slot that holds something is counted. */
+/* The time until no slot with tokens is counted. */
 static uint64_t full_after(const struct limit_window *call)
 {
     unsigned last = 0;
@@ -278,7 +278,7 @@ static enum mcds__step step_window(struct mcds__operation *operation)
     case READING_AGAIN:
         return decide_if_read(call);
     default:
-        /* Whatever became of the decrement, nothing passed. */
+        /* With or without the decrement, no token passed. */
         return window_finish(call, MCDS_BUSY);
     }
 }

@@ -34,7 +34,7 @@ size_t mcds__take_write(const struct mcds__take *take, uint8_t out[MCDS__TAKE_PA
     return length;
 }
 
-/* Anybody may append a record: what it says has the bounds of a take, or it is none. */
+/* Any client may append a record: if its numbers are out of the bounds of a take, it is none. */
 static bool read_take(const struct mcds__map_command *command, struct mcds__take *take)
 {
     size_t at = 0;
@@ -269,7 +269,7 @@ bool mcds__take_apply(struct mcds__bucket *bucket, struct mcds__map_entry *entry
     entry->there = true;
     entry->spare = 0;
     entry->value = (mcds_bytes){value, write_entry(&state, value)};
-    /* A bucket that is full is not there. */
+    /* A full bucket has no entry. */
     entry->expires_ms = (mcds__take_full_ns(&state) + NS_PER_MS - 1) / NS_PER_MS;
     return true;
 }

@@ -9,9 +9,9 @@
  *   full = T + debt + n * interval      for all rates, or for none of them
  *
  * T is the later of the record's own time and that of the entry, so it never falls. A record
- * whose own time is more than MCDS__TAKE_BEHIND_MS before the entry's changes nothing: taken at
- * the entry's time, it would be charged to a clock that is ahead; taken at its own, the time
- * that has passed would refill the bucket twice. A refused take changes nothing either.
+ * whose own time is more than MCDS__TAKE_BEHIND_MS before the entry's changes nothing: at the
+ * entry's time, the take would depend on a clock that is ahead; at its own time, the bucket would
+ * refill twice for the same time. A refused take changes nothing either.
  *
  * The entry keeps the interval of each rate, so a debt counts in tokens: after 100 of 100 an
  * hour, 900 are left when the rate becomes 1000 an hour. Rates are compared by their place in

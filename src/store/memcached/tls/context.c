@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "store/memcached/tls/openssl.h"
 
-/* Received at once, so that many replies take few system calls. */
+/* The size of one receive: many replies then take few system calls. */
 #define READ_AHEAD ((size_t)64 * 1024)
 
 /* Never ask a terminal for the passphrase of a key, as OpenSSL would. */

@@ -1,4 +1,5 @@
-/* TLS on one connection: OpenSSL between the caller and the functions that move its bytes.
+/* TLS on one connection: OpenSSL between the caller and the functions that send and receive
+ * bytes.
  *
  * OpenSSL's own BIO of sockets would write without MSG_NOSIGNAL, and block. */
 #include <assert.h>
@@ -16,7 +17,7 @@ struct mcds__tls_stream {
     const struct mcds__tls *tls;
     struct mcds__tls_transport transport;
     SSL *ssl;
-    uint64_t forks;  /* at its begin: a child has the same keys and must not use them */
+    uint64_t forks;  /* at its beginning: a child has the same keys and must not use them */
     bool is_joined;  /* the handshake is over */
     bool is_broken;  /* nothing more may be sent */
     bool is_writing; /* a record was not sent to its end */
@@ -108,8 +109,8 @@ struct mcds__tls_stream *mcds__tls_begin(const struct mcds__tls *tls, const char
     return stream;
 }
 
-/* What a call of OpenSSL that returned `result` means. Leaves no error in the thread, where
- * another user of OpenSSL would take it for its own. */
+/* What a call of OpenSSL that returned `result` means. Leaves no error in the thread's queue:
+ * other code that uses OpenSSL would take it for its own. */
 static enum mcds__tls_step judge_step(struct mcds__tls_stream *stream, int result,
                                       const mcds_reason **trouble_out)
 {
@@ -124,7 +125,7 @@ static enum mcds__tls_step judge_step(struct mcds__tls_stream *stream, int resul
     case SSL_ERROR_SSL:
         *trouble_out = mcds__tls_trouble(stream->ssl, stream->is_joined);
         break;
-    case SSL_ERROR_ZERO_RETURN: /* the server has said goodbye, and so may we */
+    case SSL_ERROR_ZERO_RETURN: /* the server has sent close_notify, and so may the client */
         return TLS_FAILED;
     default: /* the transport has failed */
         break;
@@ -179,7 +180,7 @@ bool mcds__tls_has_more(const struct mcds__tls_stream *stream)
     return SSL_has_pending(stream->ssl) == 1;
 }
 
-/* A goodbye would also send the rest of a record, whose request was given up. */
+/* close_notify would also send the rest of a record whose request was given up. */
 void mcds__tls_end(struct mcds__tls_stream *stream)
 {
     const mcds_env *env = stream->tls->env;

@@ -1,5 +1,5 @@
 /* TLS on the connections to memcached. The files of this folder are the only ones that use
- * OpenSSL, and they use no sockets: bytes come and go through functions of the caller. A build
+ * OpenSSL, and they use no sockets: functions of the caller send and receive the bytes. A build
  * without OpenSSL has none.c instead, which refuses to make a context. */
 #ifndef MCDS_STORE_MEMCACHED_TLS_TLS_H
 #define MCDS_STORE_MEMCACHED_TLS_TLS_H
@@ -48,8 +48,8 @@ struct mcds__tls_stream *mcds__tls_begin(const struct mcds__tls *tls, const char
 /* Until it is TLS_DONE, no other of these calls may be made. */
 enum mcds__tls_step mcds__tls_handshake(struct mcds__tls_stream *stream,
                                         const mcds_reason **trouble_out);
-/* Send some of `length` bytes, at least one: *sent_out of them. Bytes that are not counted there
- * never reach the server unless the call is repeated: it executes no record without its end. */
+/* Send some of `length` bytes, at least one: *sent_out of them. The server does not execute the
+ * other bytes unless the call is repeated: it ignores a record without its end. */
 enum mcds__tls_step mcds__tls_send(struct mcds__tls_stream *stream, const void *data,
                                    size_t length, size_t *sent_out,
                                    const mcds_reason **trouble_out);
@@ -59,10 +59,10 @@ enum mcds__tls_step mcds__tls_receive(struct mcds__tls_stream *stream, void *out
                                       const mcds_reason **trouble_out);
 /* Whether the stream holds bytes that mcds__tls_receive has not returned. */
 bool mcds__tls_has_more(const struct mcds__tls_stream *stream);
-/* Say goodbye, if the stream is whole and was begun in this process, and free it. */
+/* Send close_notify, if the stream is whole and was begun in this process, and free it. */
 void mcds__tls_end(struct mcds__tls_stream *stream);
 
-/* What is in use, for people. */
+/* Facts about the connection, for reports. */
 struct mcds__tls_facts {
     char version[16];
     char cipher[64];

@@ -1,4 +1,4 @@
-/* Why TLS failed, as a reason: from the verdict on the certificate, or from OpenSSL's error. */
+/* The reason for a failure of TLS, from the verdict on the certificate or OpenSSL's error. */
 #include <assert.h>
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>

@@ -2,14 +2,14 @@
  *
  * A generation is 8 random bytes under a key. An item carries the generations that its filler read
  * before it read the source. It is shown only while each of these keys holds the same bytes. To
- * forget all items with a tag, a caller sets the key to new random bytes. No number is used twice:
- * neither a repeated request nor a lost key can bring an item back.
+ * forget all items with a tag, a caller sets the key to new random bytes. No number is used
+ * twice, so no item is shown again after a repeated request or a lost key.
  *
  * Payload of the frame (type 'K', version 1): state u8 (1 alive, 2 held) | generation u64
  *
  * A held generation still shows its items, and no item is stored under it. The hold is written by
- * compare-and-set: a set of the bytes that were read could undo a change of the generation that
- * came between. For the same reason its ttl is renewed by compare-and-set and never by touch, which
+ * compare-and-set: a set of the bytes that were read could undo a change of the generation after
+ * that read. For the same reason its ttl is renewed by compare-and-set and never by touch, which
  * would also prolong a hold. */
 #ifndef MCDS_STRUCTURES_CACHE_FORMAT_GENERATION_H
 #define MCDS_STRUCTURES_CACHE_FORMAT_GENERATION_H
@@ -19,7 +19,7 @@
 #include "engine/operation.h"
 
 #define MCDS__CACHE_GENERATION_BYTES (MCDS__FRAME_OVERHEAD + 1 + 8)
-/* Longer than an item lives that was stored when the generation had RENEW_MS left. */
+/* Longer than the life of an item that was stored when the generation had RENEW_MS left. */
 #define MCDS__CACHE_GENERATION_MS (UINT64_C(90) * 24 * 3600 * 1000)
 #define MCDS__CACHE_RENEW_MS (UINT64_C(75) * 24 * 3600 * 1000)
 

@@ -57,13 +57,13 @@ struct mcds__cache_item {
 /* Encode into `out`, replacing its contents. False: no room. */
 bool mcds__cache_item_encode(const struct mcds__cache_item *item, mcds_bytes key,
                              mcds_buffer *out);
-/* False: foreign or damaged, or made by a newer version. The item refers to `bytes`. */
+/* False: not written by mcds, damaged, or made by a newer version. The item refers to `bytes`. */
 bool mcds__cache_item_decode(mcds_bytes bytes, mcds_bytes key, struct mcds__cache_item *item);
 bool mcds__cache_item_is_newer(mcds_bytes bytes, mcds_bytes key);
 
 /* Add a tag to `tags`, which has room for it. */
 void mcds__cache_tag_put(uint8_t *tags, size_t *length, mcds_bytes text, uint64_t generation);
-/* The next tag of `tags` from *at on. False: the end, or what is no tag. */
+/* The next tag of `tags` from *at on. False: the end, or bytes that are no tag. */
 bool mcds__cache_tag_next(mcds_bytes tags, size_t *at, mcds_bytes *text_out,
                           uint64_t *generation_out);
 
