@@ -262,6 +262,7 @@ static const struct verb limit_verbs[] = {
      .arguments = takes_maybe_identity,
      .options = RATES | BIT(OPTION_PATIENCE),
      .overlap = OVERLAP_NEVER,
+     .makes = true,
      .start = limit_take,
      .run = limit_run,
      .help = "Take a token, wait until its time has come, then run COMMAND in place of mcds. "
