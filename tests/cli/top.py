@@ -92,7 +92,8 @@ class TopTest(unittest.TestCase):
     def test_80x24(self):
         self.fill()
         terminal = self.top()
-        terminal.wait_until(lambda screen: re.search(r"120000 +0 ", screen.text()))
+        for row in (r"120000 +0 ", r"chat +1 +0 "):  # each was read twice
+            terminal.wait_until(lambda screen, row=row: re.search(row, screen.text()))
         self.assertEqual(self.hide(terminal.screen.text()), SCREEN)
         self.assertTrue(terminal.screen.is_alternate)
         self.assertIn("1", terminal.screen.colors)
