@@ -181,6 +181,8 @@ def write_call(out, result, function, parameters, which):
         out.append(f"        int result = {call};")
         out.append("        assert_int_not_equal(result, MCDS_INVALID);" if may else
                    '        assert_missing(result, "{}", "{}");'.format(*names_of(function)))
+    out.extend(f"        mcds_value_free(&{name});"
+               for name in re.findall(r"mcds_value (\w+) =", "".join(before)))
     out.append("        end(&world);\n    }")
 
 
