@@ -51,9 +51,8 @@ void mcds__counts_free(struct mcds__counts *counts);
 
 /* A round begins. */
 void mcds__counts_begin(struct mcds__counts *counts);
-/* Take the batch into the round, whose list ends at *end. False: it is sent as it is. If another
- * batch replaces one of the list, the latter is marked as combined, and its serial is the other
- * batch. */
+/* Take the batch into the round, whose list ends at *end. False: it is sent as it is. A batch of
+ * the list that another one replaces is marked as combined, and its serial is the other batch. */
 bool mcds__counts_put(struct mcds__counts *counts, mcds_batch *batch, mcds_batch ***end);
 /* This batch is sent as it is: later requests do not move before it. */
 void mcds__counts_pass(struct mcds__counts *counts, const mcds_batch *batch);

@@ -3,8 +3,7 @@
  * A held item shows its value, and no fill replaces it. Its ttl is that of the hold. If the
  * writer dies after its commit, the item ends with the hold, and the next fill reads the
  * committed state. A key without a value gets a hold without a value; other callers wait for its
- * end as for a fill. A generation is held under the number that it has, by compare-and-set: see
- * generation.h. */
+ * end as for a fill. A generation is held under its number, by compare-and-set (generation.h). */
 #include <assert.h>
 
 #include "base/buffer.h"

@@ -188,8 +188,7 @@ struct limit_scan {
     struct mcds__map_scan scan;
 };
 
-/* Entries that cannot be read are no buckets. If the clock of an entry is far ahead, only full_ms
- * is set. */
+/* Entries that cannot be read are no buckets. If the clock of one is far ahead, only full_ms is set. */
 static bool visit_identity(void *context, const struct mcds__map_entry *entry)
 {
     struct limit_scan *scan = context;

@@ -1,5 +1,4 @@
-/* TLS on one connection: OpenSSL between the caller and the functions that send and receive
- * bytes.
+/* TLS on one connection: OpenSSL between the caller and the functions that transfer bytes.
  *
  * OpenSSL's own BIO of sockets would write without MSG_NOSIGNAL, and block. */
 #include <assert.h>
