@@ -38,7 +38,7 @@ static const char *why_not(const struct command *command)
                    "to all "
                    "lines";
     if (command->program != NULL)
-        return "a lock cannot run a command inside of a batch; run 'mcds lock' by itself";
+        return "a batch runs no COMMAND; run this command outside of the batch";
     if (command->verb->start == NULL)
         return "this command does not answer with one line; run it outside of the batch";
     if (command->input != INPUT_NONE)

@@ -1,4 +1,5 @@
 /* mcds limit. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -26,7 +27,7 @@ static bool parse_rate(const char *text, mcds_rate *rate)
     char time[WORD_MAX];
     const char *slash = strchr(text, '/');
     if (slash == NULL || (size_t)(slash - text) >= sizeof count ||
-        strlen(slash) >= sizeof time - 1)
+        strlen(slash) >= sizeof time - 1 || isalnum((unsigned char)slash[1]) == 0)
         return false;
     (void)snprintf(count, sizeof count, "%.*s", (int)(slash - text), text);
     bool has_number = slash[1] >= '0' && slash[1] <= '9';
@@ -46,7 +47,8 @@ static const char *read_rates(const struct command *command, mcds_limit_options 
                 continue;
             }
             if (options->rate_count == 0)
-                return "--burst comes after the --rate that it belongs to";
+                return "--rate is a number and a time, such as 10/s; --burst comes after its "
+                       "--rate";
             if (!parse_whole(text, &options->rates[options->rate_count - 1].burst))
                 return "--burst needs a whole number of 1 or more";
             continue;

@@ -280,7 +280,7 @@ static const struct verb limit_verbs[] = {
          "Print the identities that have not all their tokens, in no order: IDENTITY, a tab, "
          "the seconds until it has. When --limit leaves some, standard error names the "
          "CURSOR that continues; with --json, the last line does."},
-    {DROP, .start = limit_drop, .help = "Erase the limit: everybody has all tokens."},
+    {DROP, .start = limit_drop, .help = "Erase the limit: every bucket is then full."},
     {.word = NULL},
 };
 
@@ -291,7 +291,7 @@ static const struct verb limit_verbs[] = {
 const struct noun all_nouns[] = {
     {NOUN(counter, "there is none", "a number that many processes add to"), .shape = COUNTER,
      .keeps_options = true},
-    {NOUN(cache, "there is none", "values by key, each made by one of all callers"),
+    {NOUN(cache, "there is none", "values by key; one caller makes each value"),
      .why_not = cache_why_not},
     {NOUN(lock, "nobody holds it", "run a command on one host at a time"),
      .shape = BIT(OPTION_LEASE)},
@@ -304,7 +304,7 @@ const struct noun all_nouns[] = {
     {NOUN(set, "there is none", "elements that many processes add and remove"), .shape = FORM,
      .keeps_options = true},
     {NOUN(table, "there is none", "values by key")},
-    {NOUN(limit, "there is none", "how often each identity may do something"), .shape = RATES,
+    {NOUN(limit, "there is none", "rate limits for identities"), .shape = RATES,
      .why_not = limit_why_not},
     {NOUN(list, "there is none", "values in the order in which they were pushed")},
     {NOUN(log, "there is none", "events with a time, kept for a retention time"), .shape = LOG},

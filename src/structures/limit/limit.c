@@ -90,14 +90,17 @@ static int check_tokens(const mcds_limit *limit, const struct mcds__operation_ki
                         uint64_t n, uint64_t patience_ms)
 {
     assert(limit->burst_min >= 1);
-    uint64_t patience_max = limit->form == MCDS_LIMIT_WINDOW ? 0 : PER_MS_MAX;
     if (n == 0 || n > limit->burst_min)
         return mcds__fail(MCDS_INVALID, OUT_OF_RANGE,
                           MCDS__CALL(kind, limit->keyed.handle.name), .option = "n",
                           .wanted_min = 1, .wanted_max = (int64_t)limit->burst_min,
                           MCDS__FOUND(n));
+    if (limit->form == MCDS_LIMIT_WINDOW && patience_ms > 0)
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE,
+                          MCDS__CALL(kind, limit->keyed.handle.name), .option = "patience_ms",
+                          .wanted = "0 for a limit of windows", MCDS__FOUND(patience_ms));
     const struct mcds__given patience = {MCDS_CAUSE_OUT_OF_RANGE, "patience_ms", patience_ms, 0,
-                                         patience_max};
+                                         PER_MS_MAX};
     return mcds__check_given("limit", limit->keyed.handle.name, kind->verb, &patience, 1);
 }
 

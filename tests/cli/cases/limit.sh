@@ -1,0 +1,20 @@
+# Rates as people type them; the times to wait depend on the clock and are not printed here.
+run limit take api ann --rate 10/h
+run limit take api ann 9 --rate 10/h
+run limit take api ann 11 --rate 10/h
+mcds limit take api ann --rate 10/h | sed 's/[0-9.]*$/TIME/'
+run limit give api ann 3 --rate 10/h
+run limit take api ann 3 --rate 10/h --burst 10 --rate 1000/d
+mcds limit ls api | cut -f 1
+for rate in 10 10/ x / 10/.5s 10/x 0/s 1/0s -1/s 1.5/s; do
+    run limit take bad ann --rate $rate
+done
+run limit take bad ann --burst 3
+run limit take bad ann
+run limit take win ann 5 --rate 5/h --burst window
+run limit take win ann --rate 5/h --burst window --patience 5s
+run limit give win ann --rate 5/h --burst window
+run limit run jobs --rate 10/s -- echo ran
+echo 'limit run jobs --rate 10/s -- echo ran' | run batch
+run limit drop api
+run limit drop api
