@@ -97,18 +97,50 @@ static void store(struct getting *getting, const mcds_bytes *value)
 }
 
 /* COMMAND has failed: the stale value if there is one, else its own code. */
-static int take_failure(struct getting *getting, int status)
+static int take_failure(struct getting *getting, int status, bool is_reported)
 {
-    char sentence[64];
-    (void)snprintf(sentence, sizeof sentence, "the command exited with %d", status);
+    struct output *output = &getting->session->output;
+    char failure[64];
+    char sentence[SENTENCE_MAX];
+    (void)snprintf(failure, sizeof failure, "the command exited with %d", status);
     if (getting->claim.mine &&
-        mcds_cache_fail(getting->cache, &getting->claim, mcds_text(sentence)) < 0)
+        mcds_cache_fail(getting->cache, &getting->claim, mcds_text(failure)) < 0)
         complain_unstored(getting);
-    if (!getting->has_value)
-        return status;
-    complain(&getting->session->output, "cache '%.200s': %s; this is the stale value",
-             getting->command->arguments[0], sentence);
-    return print_held(getting);
+    (void)snprintf(sentence, sizeof sentence, "cache '%.200s': %s",
+                   getting->command->arguments[0], failure);
+    if (getting->has_value) {
+        complain(output, "%s; this is the stale value", sentence);
+        return print_held(getting);
+    }
+    if (output->json && !is_reported)
+        report_failure(output, getting->command, status, "MCDS_IO", sentence);
+    return status;
+}
+
+/* A signal has ended the call: the next caller runs COMMAND. */
+static int take_interrupt(struct getting *getting, int number)
+{
+    char sentence[SENTENCE_MAX];
+    if (getting->claim.mine && mcds_cache_release(getting->cache, &getting->claim) < 0)
+        complain_unstored(getting); /* the claim ends by itself */
+    (void)snprintf(sentence, sizeof sentence,
+                   "cache '%.200s': ended by signal %d; the value is not stored",
+                   getting->command->arguments[0], number);
+    report_failure(&getting->session->output, getting->command, STATUS_SIGNAL + number,
+                   "MCDS_IO", sentence);
+    return STATUS_SIGNAL + number;
+}
+
+static int take_too_long(struct getting *getting)
+{
+    static const char sentence[] =
+        "cache: the command has printed more than 64 MB, or than fits into memory";
+    struct output *output = &getting->session->output;
+    if (getting->has_value)
+        complain(output, "%s", sentence);
+    else
+        report_failure(output, getting->command, STATUS_DATA, "MCDS_TOO_BIG", sentence);
+    return take_failure(getting, STATUS_DATA, true);
 }
 
 static int take_output(struct getting *getting, const struct collected *collected, int status)
@@ -116,14 +148,12 @@ static int take_output(struct getting *getting, const struct collected *collecte
     mcds_bytes value = {collected->data, collected->length};
     bool is_nothing = is_given(getting->command, OPTION_NOTHING) &&
                       (uint64_t)status == number_of(getting->command, OPTION_NOTHING, 0);
-    if (collected->is_too_long || collected->is_out_of_memory) {
-        report_failure(&getting->session->output, getting->command, STATUS_DATA, "MCDS_TOO_BIG",
-                       "cache: the command has printed more than 64 MB, or than fits into "
-                       "memory");
-        status = STATUS_DATA;
-    }
+    if (collected->interrupt != 0)
+        return take_interrupt(getting, collected->interrupt);
+    if (collected->is_too_long || collected->is_out_of_memory)
+        return take_too_long(getting);
     if (status != 0 && !is_nothing)
-        return take_failure(getting, status);
+        return take_failure(getting, status, collected->is_not_run);
     store(getting, is_nothing ? NULL : &value);
     if (is_nothing)
         return report_nothing(getting);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,13 +20,20 @@
 #define CHUNK 65536
 /* How often to check whether a command has ended that has closed its output. */
 #define LOOK_MS 20
+/* From SIGTERM to SIGKILL, for a command that prints too much. */
+#define STOP_MS 2000
 
 extern char **environ;
 
 struct running {
     struct collected *collected;
     size_t length_max;
-    int output; /* -1: not gathered, or at its end */
+    pid_t pid;
+    int output;         /* -1: not gathered, or at its end */
+    int signals;        /* signalfd of SIGCHLD and of those that are passed */
+    int interrupt;      /* the first signal that was received, or 0 */
+    int64_t kill_at_ms; /* 0: not asked to stop */
+    sigset_t mask_before;
     void (*renew)(void *context);
     void *context;
     int every_ms;
@@ -54,8 +62,42 @@ static int report_not_run(const struct session *session, const struct command *c
     return status;
 }
 
-/* Starts it with the signal actions that mcds was started with. Returns 0 or an errno. */
-static int start(const struct session *session, char *const *program, int output, pid_t *pid)
+/* Blocks SIGCHLD and the signals that are passed, and opens them for reading. They stay blocked, so
+ * that mcds gives the key back before it ends. Returns 0 or an errno. */
+static int take_signals(struct running *running)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action;
+    sigset_t taken;
+    (void)sigemptyset(&taken);
+    (void)sigaddset(&taken, SIGCHLD);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            (void)sigaddset(&taken, numbers[i]);
+    running->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (running->signals < 0)
+        return errno;
+    (void)sigprocmask(SIG_BLOCK, &taken, &running->mask_before);
+    return 0;
+}
+
+/* Passes the signals received. Those of a terminal reach the command without mcds. */
+static void pass_signals(struct running *running, bool has_ended)
+{
+    struct signalfd_siginfo info;
+    while (read(running->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGCHLD)
+            continue;
+        if (running->interrupt == 0)
+            running->interrupt = (int)info.ssi_signo;
+        if (!has_ended && info.ssi_code != SI_KERNEL)
+            (void)kill(running->pid, (int)info.ssi_signo);
+    }
+}
+
+/* Starts it with the signal actions and the mask that mcds was started with. Returns 0 or an errno. */
+static int start(const struct session *session, char *const *program, int output,
+                 struct running *running)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -73,37 +115,54 @@ static int start(const struct session *session, char *const *program, int output
     }
     int reason = posix_spawnattr_setsigdefault(&attributes, &defaults);
     if (reason == 0)
-        reason = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+        reason = posix_spawnattr_setsigmask(&attributes, &running->mask_before);
+    if (reason == 0)
+        reason = posix_spawnattr_setflags(&attributes,
+                                          POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     if (reason == 0 && output >= 0)
         reason = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     if (reason == 0)
-        reason = posix_spawnp(pid, program[0], &actions, &attributes, program, environ);
+        reason = posix_spawnp(&running->pid, program[0], &actions, &attributes, program,
+                              environ);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)posix_spawnattr_destroy(&attributes);
     return reason;
 }
 
-/* Gathers what there is to read. What is too long is read all the same, so that the command ends. */
+static void close_output(struct running *running)
+{
+    if (running->output >= 0)
+        (void)close(running->output);
+    running->output = -1;
+}
+
+/* Ends a command whose output cannot be kept. */
+static void stop(struct running *running)
+{
+    close_output(running);
+    (void)kill(running->pid, SIGTERM);
+    running->kill_at_ms = now_ms() + STOP_MS;
+}
+
+/* Gathers what there is to read. */
 static void gather(struct running *running)
 {
     char chunk[CHUNK];
     struct collected *collected = running->collected;
     ssize_t got = read(running->output, chunk, sizeof chunk);
     if (got <= 0) {
-        if (got == 0 || errno != EINTR) {
-            (void)close(running->output);
-            running->output = -1;
-        }
+        if (got == 0 || errno != EINTR)
+            close_output(running);
         return;
     }
     size_t length = collected->length + (size_t)got;
-    if (collected->is_too_long || collected->is_out_of_memory || length > running->length_max) {
-        collected->is_too_long = collected->is_too_long || length > running->length_max;
-        return;
-    }
-    char *data = realloc(collected->data, length);
+    char *data = NULL;
+    collected->is_too_long = length > running->length_max;
+    if (!collected->is_too_long)
+        data = realloc(collected->data, length);
+    collected->is_out_of_memory = !collected->is_too_long && data == NULL;
     if (data == NULL) {
-        collected->is_out_of_memory = true;
+        stop(running);
         return;
     }
     memcpy(data + collected->length, chunk, (size_t)got);
@@ -111,59 +170,85 @@ static void gather(struct running *running)
     collected->length = length;
 }
 
-/* Waits for output, for the next renewal, or, where there is no output, a little. */
-static void wait_a_while(struct running *running)
+/* The time until the next renewal; where there is no output, a little. */
+static int64_t time_left(const struct running *running)
 {
-    int64_t now = now_ms();
-    if (running->renew != NULL && now >= running->renew_at_ms) {
-        running->renew(running->context);
-        running->renew_at_ms = now_ms() + running->every_ms;
-        now = now_ms();
-    }
-    int64_t left_ms = running->renew != NULL ? running->renew_at_ms - now : 1000;
-    if (running->output < 0 && left_ms > LOOK_MS)
+    int64_t left_ms = running->renew != NULL ? running->renew_at_ms - now_ms() : 1000;
+    if (running->output < 0 && running->collected != NULL && left_ms > LOOK_MS)
         left_ms = LOOK_MS;
-    struct pollfd output = {.fd = running->output, .events = POLLIN};
-    if (poll(&output, 1, left_ms > 0 ? (int)left_ms : 0) > 0)
-        gather(running);
+    return left_ms > 0 ? left_ms : 0;
 }
 
-static int wait_for_end(struct running *running, pid_t pid)
+/* Waits for output, for a signal, or for the next renewal. */
+static void wait_a_while(struct running *running)
+{
+    if (running->renew != NULL && now_ms() >= running->renew_at_ms) {
+        running->renew(running->context);
+        running->renew_at_ms = now_ms() + running->every_ms;
+    }
+    struct pollfd files[] = {{.fd = running->output, .events = POLLIN},
+                             {.fd = running->signals, .events = POLLIN}};
+    if (poll(files, 2, (int)time_left(running)) > 0 && files[0].revents != 0)
+        gather(running);
+    pass_signals(running, false);
+    if (running->kill_at_ms != 0 && now_ms() >= running->kill_at_ms)
+        (void)kill(running->pid, SIGKILL);
+}
+
+/* After a signal, what the command leaves running does not keep mcds by its output. */
+static int wait_for_end(struct running *running)
 {
     int status = 0;
     pid_t ended = 0;
     while (ended == 0 || (ended < 0 && errno == EINTR)) {
-        bool has_more = running->output >= 0 || running->renew != NULL;
-        if (has_more)
-            wait_a_while(running);
-        ended = running->output >= 0 ? 0 : waitpid(pid, &status, has_more ? WNOHANG : 0);
+        wait_a_while(running);
+        bool has_more = running->output >= 0 && running->interrupt == 0;
+        ended = has_more ? 0 : waitpid(running->pid, &status, WNOHANG);
     }
+    pass_signals(running, true);
+    if (running->interrupt != 0)
+        return STATUS_SIGNAL + running->interrupt;
     if (ended < 0)
         return STATUS_INTERNAL;
     return WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int start_and_wait(const struct session *session, const struct command *command,
+                          struct running *running)
+{
+    int ends[2] = {-1, -1};
+    struct collected *collected = running->collected;
+    int reason = take_signals(running);
+    if (reason == 0 && collected != NULL && pipe2(ends, O_CLOEXEC) != 0)
+        reason = errno;
+    if (reason == 0)
+        reason = start(session, command->program, ends[1], running);
+    if (ends[1] >= 0)
+        (void)close(ends[1]);
+    running->output = ends[0];
+    if (collected != NULL)
+        collected->is_not_run = reason != 0;
+    int status = reason == 0 ? wait_for_end(running) : report_not_run(session, command, reason);
+    if (collected != NULL)
+        collected->interrupt = running->interrupt;
+    return status;
 }
 
 int program_run(const struct session *session, const struct command *command,
                 struct collected *collected, size_t length_max, void (*renew)(void *context),
                 void *context, int every_ms)
 {
-    int ends[2] = {-1, -1};
-    pid_t pid;
     struct running running = {.collected = collected,
                               .length_max = length_max,
+                              .output = -1,
+                              .signals = -1,
                               .renew = renew,
                               .context = context,
                               .every_ms = every_ms,
                               .renew_at_ms = now_ms() + every_ms};
-    if (collected != NULL && pipe2(ends, O_CLOEXEC) != 0)
-        return report_not_run(session, command, errno);
-    int reason = start(session, command->program, ends[1], &pid);
-    if (ends[1] >= 0)
-        (void)close(ends[1]);
-    running.output = ends[0];
-    if (reason == 0)
-        return wait_for_end(&running, pid);
-    if (ends[0] >= 0)
-        (void)close(ends[0]);
-    return report_not_run(session, command, reason);
+    int status = start_and_wait(session, command, &running);
+    close_output(&running);
+    if (running.signals >= 0)
+        (void)close(running.signals);
+    return status;
 }

@@ -1,0 +1,143 @@
+"""`mcds cache get` and `mcds cache hold` as the processes around them see them: signals, and a command that prints
+without an end. Waits are for events: a line, the end of a process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from fixture import SKIPPED, Fixture, is_possible
+
+STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
+LIMIT_S = 200
+CLAIM_S = 10  # after which another caller fills the key in any case
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+TOO_LONG = "cache: the command has printed more than 64 MB, or than fits into memory"
+# Prints its own pid, and a line for the signal.
+TRAPPER = """
+trap 'echo INT >&2; exit 0' INT
+trap 'echo TERM >&2; exit 0' TERM
+trap 'echo HUP >&2; exit 0' HUP
+echo $$ >&2
+while :; do sleep 0.05; done
+"""
+# Ignores SIGTERM and the end of its pipe.
+STUBBORN = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print(os.getpid(), file=sys.stderr, flush=True)
+try:
+    while True:
+        os.write(1, bytes(65536))
+except BrokenPipeError:
+    time.sleep(1000)
+"""
+
+
+class CacheTest(unittest.TestCase):
+    def setUp(self):
+        self.fixture = Fixture(STORE).__enter__()
+        self.addCleanup(self.fixture.__exit__)
+        self.environment = self.fixture.environment(MCDS)
+
+    def start(self, *words):
+        process = subprocess.Popen([MCDS, "cache", *words], env=self.environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.finish, process)
+        return process
+
+    @staticmethod
+    def finish(process):
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+    def end(self, process):
+        stdout, stderr = process.communicate(timeout=LIMIT_S)
+        return process.returncode, stdout, stderr
+
+    def run_to_end(self, *words):
+        return self.end(self.start(*words))
+
+    def pid_of(self, process):
+        pid = int(process.stderr.readline())
+        self.addCleanup(self.kill, pid)
+        return pid
+
+    @staticmethod
+    def kill(pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def assert_dead(self, pid):
+        with self.assertRaises(ProcessLookupError):
+            os.kill(pid, 0)
+
+    def test_too_long(self):
+        process = self.start("get", "en", "k", "--", "cat", "/dev/zero")
+        self.assertEqual(self.end(process), (65, "", f"mcds: {TOO_LONG}\n"))
+        code, _, stderr = self.run_to_end("get", "en", "k", "--", "echo", "not run")
+        self.assertEqual((code, stderr),
+                         (74, "mcds: cache 'en': the command exited with 65; no caller runs it again yet\n"))
+
+    def test_too_long_and_stubborn(self):
+        process = self.start("--json", "get", "en", "k", "--", sys.executable, "-c", STUBBORN)
+        pid = self.pid_of(process)
+        code, stdout, _ = self.end(process)
+        self.assertEqual(code, 65)
+        self.assertEqual(json.loads(stdout)["error"], TOO_LONG)
+        self.assert_dead(pid)
+
+    def test_a_signal_is_passed_and_the_claim_released(self):
+        for number in SIGNALS:
+            process = self.start("get", "en", number.name, "--", "sh", "-c", TRAPPER)
+            pid = self.pid_of(process)
+            process.send_signal(number)
+            code, stdout, stderr = self.end(process)
+            self.assertEqual((code, stdout), (128 + number, ""))
+            self.assertEqual(stderr, f"{number.name[3:]}\nmcds: cache 'en': ended by signal {number:d}; "
+                                     "the value is not stored\n")
+            self.assert_dead(pid)
+            began = time.monotonic()
+            self.assertEqual(self.run_to_end("get", "en", number.name, "--", "echo", "next"), (0, "next\n", ""))
+            self.assertLess(time.monotonic() - began, CLAIM_S / 2, "the claim was not released")
+
+    def test_what_a_command_leaves_does_not_keep_mcds(self):
+        process = self.start("get", "en", "k", "--", "sh", "-c", "sleep 1000 2>/dev/null & echo $! >&2; wait")
+        self.pid_of(process)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(LIMIT_S), 143)
+
+    def test_a_signal_while_held(self):
+        for number in SIGNALS:
+            self.assertEqual(self.run_to_end("get", "en", "k", "--", "echo", "old")[0], 0)
+            process = self.start("hold", "en", "k", "--for", "10m", "--", "sh", "-c", TRAPPER)
+            pid = self.pid_of(process)
+            process.send_signal(number)
+            self.assertEqual(self.end(process), (128 + number, "", f"{number.name[3:]}\n"))
+            self.assert_dead(pid)
+            self.assertEqual(self.run_to_end("get", "en", "k", "--", "echo", "new")[1], "new\n")
+            self.assertEqual(self.run_to_end("get", "en", "k")[1], "new\n")  # it is stored: no hold is left
+            self.run_to_end("forget", "en", "k")
+
+    def test_a_failure_is_an_object(self):
+        code, stdout, _ = self.run_to_end("--json", "get", "en", "k", "--", "sh", "-c", "exit 22")
+        self.assertEqual(code, 22)
+        self.assertEqual(json.loads(stdout), {"noun": "cache", "verb": "get", "name": "en", "result": "MCDS_IO",
+                                              "error": "cache 'en': the command exited with 22", "exit": 22})
+        code, stdout, _ = self.run_to_end("--json", "get", "en", "other", "--", "./missing")
+        self.assertEqual((code, json.loads(stdout)["exit"]), (127, 127))
+
+
+if __name__ == "__main__":
+    if not is_possible(STORE):
+        print(f"cache: skipped: {STORE} is not installed")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
