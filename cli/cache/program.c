@@ -28,6 +28,7 @@ extern char **environ;
 struct running {
     struct collected *collected;
     size_t length_max;
+    size_t capacity; /* of collected->data */
     pid_t pid;
     int output;         /* -1: not gathered, or at its end */
     int signals;        /* signalfd of SIGCHLD and of those that are passed */
@@ -144,6 +145,20 @@ static void stop(struct running *running)
     running->kill_at_ms = now_ms() + STOP_MS;
 }
 
+/* Makes room for `length` bytes. Returns whether there is. */
+static bool grow(struct running *running, size_t length)
+{
+    size_t capacity = 2 * length;
+    if (length <= running->capacity)
+        return true;
+    char *data = realloc(running->collected->data, capacity);
+    if (data == NULL)
+        return false;
+    running->collected->data = data;
+    running->capacity = capacity;
+    return true;
+}
+
 /* Gathers what there is to read. */
 static void gather(struct running *running)
 {
@@ -156,17 +171,13 @@ static void gather(struct running *running)
         return;
     }
     size_t length = collected->length + (size_t)got;
-    char *data = NULL;
     collected->is_too_long = length > running->length_max;
-    if (!collected->is_too_long)
-        data = realloc(collected->data, length);
-    collected->is_out_of_memory = !collected->is_too_long && data == NULL;
-    if (data == NULL) {
+    collected->is_out_of_memory = !collected->is_too_long && !grow(running, length);
+    if (collected->is_too_long || collected->is_out_of_memory) {
         stop(running);
         return;
     }
-    memcpy(data + collected->length, chunk, (size_t)got);
-    collected->data = data;
+    memcpy(collected->data + collected->length, chunk, (size_t)got);
     collected->length = length;
 }
 
