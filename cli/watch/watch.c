@@ -63,11 +63,12 @@ static void note_failure(struct watch *watch, struct watched *watched, int resul
         watch->status = status_of(result);
 }
 
-/* The structure was dropped, or made again with other options: a new handle accepts that. */
+/* The structure was dropped, or made with other options since the handle was opened: a new
+ * handle accepts that. To a handle of one key, the root of a counter in stripes is corrupt. */
 static bool may_open_again(struct watched *watched, int result)
 {
-    bool is_stale = result == MCDS_INVALID || result == MCDS_LOST;
-    if (!is_stale || watched->handle == NULL || !watched->has_read || watched->is_opened_again)
+    bool is_stale = result == MCDS_INVALID || result == MCDS_LOST || result == MCDS_CORRUPT;
+    if (!is_stale || watched->handle == NULL || watched->is_opened_again)
         return false;
     watched_reopen(watched);
     return true;

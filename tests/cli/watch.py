@@ -11,11 +11,31 @@ import time
 import unittest
 
 from fixture import SKIPPED, Fixture, is_possible
+from relay import Relay
 
 STORE = sys.argv[1]
 MCDS = os.path.abspath(sys.argv[2])
 LIMIT_S = 60
 HOSTILE = "a\x1b[2Jb"
+
+
+class LateRelay(Relay):
+    """Calls `change` once, after the server has answered a request that is these bytes alone, and before the answer is passed."""
+
+    def __init__(self, path, server, request, change):
+        self.request, self.change = request, change
+        self.is_armed = self.is_next = False
+        super().__init__(path, server, b"")
+
+    def pass_request(self, data, server):
+        self.is_next = self.is_armed and data.startswith(self.request) and data.count(b"\r\n") == 1
+        super().pass_request(data, server)
+
+    def pass_reply(self, data, client):
+        if self.is_next:
+            self.is_armed = self.is_next = False
+            self.change()
+        super().pass_reply(data, client)
 
 
 class WatchTest(unittest.TestCase):
@@ -75,7 +95,10 @@ class WatchTest(unittest.TestCase):
 
     def next(self, count=1):
         """The next lines without their times, sorted: those of one round have no order among each other."""
-        return sorted("\t".join(self.lines.get(timeout=LIMIT_S).split("\t")[1:]) for _ in range(count))
+        try:
+            return sorted("\t".join(self.lines.get(timeout=LIMIT_S).split("\t")[1:]) for _ in range(count))
+        except queue.Empty:
+            self.fail(f"no change is reported; the command says {list(self.said.queue)}, ends with {self.process.poll()}")
 
     def test_numbers(self):
         self.mcds("counter", "add", "hits", "5")
@@ -89,6 +112,18 @@ class WatchTest(unittest.TestCase):
         self.mcds("counter", "add", "hits", "3", "--stripes", "4")
         line, = self.next()
         self.assertIn(line, ("counter\thits\tmade\t3",))
+
+    @unittest.skipIf(STORE != "memcached", "a reply cannot be held: this store has no server")
+    def test_made_while_it_looks(self):
+        """A counter in stripes that is made between the look for its options and the read."""
+        relay = LateRelay(f"{self.fixture.folder}/relay", self.fixture.socket, b"mg mcds:c1:hits ",
+                          lambda: self.mcds("counter", "add", "hits", "3", "--stripes", "4"))
+        self.addCleanup(relay.close)
+        self.watch("hits", "-s", f"memcached://{relay.path}?connect_timeout=30000&timeout=120000")
+        relay.is_armed = True
+        self.assertEqual(self.next(), ["counter\thits\tmade\t3"])
+        self.assertFalse(relay.is_armed)
+        self.assertTrue(self.said.empty(), list(self.said.queue))
 
     def test_elements(self):
         self.mcds("set", "add", "s", "red", "green")
