@@ -1,5 +1,7 @@
 /* Faults: runs a scenario. */
 #include "structures/faults.h"
+
+#include "core/map/sequence.h"
 #include "support/first_key.h"
 
 #define REQUESTS_MAX 400

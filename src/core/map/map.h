@@ -287,7 +287,15 @@ enum mcds__step mcds__map_locate_step(struct mcds__map_place *place, struct mcds
 /* A client that waits for another to rewrite a key tries again after this time. */
 #define MCDS__MAP_REWRITE_WAIT_NS NS_PER_MS
 
-enum mcds__map_outcome_state { MCDS__MAP_UNDECIDED, MCDS__MAP_COUNTED, MCDS__MAP_VOID };
+/* What a key shows of a record. UNDECIDED: it was not read, or has moved. FORGOTTEN: it may have
+ * counted the record. NOT_IN_OPEN: it has not, and counts one that arrives. VOID: it never does. */
+enum mcds__map_outcome_state {
+    MCDS__MAP_UNDECIDED,
+    MCDS__MAP_FORGOTTEN,
+    MCDS__MAP_NOT_IN_OPEN,
+    MCDS__MAP_COUNTED,
+    MCDS__MAP_VOID
+};
 
 /* Rewrite a key that has grown, or finish the rewriting of another client. DONE with MCDS_OK
  * also if it is not complete: the next client that uses the key continues. Or DONE with the
@@ -312,16 +320,6 @@ struct mcds__map_rewrite {
 };
 enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                        struct mcds__operation *operation);
-/* Whether the key that holds the hash at this depth must be rewritten at this size: it has grown
- * to twice its snapshot, or has no room for another record or for one of `needs` bytes. A snapshot
- * of large entries cannot double, because the store takes no such value. */
-bool mcds__map_must_rewrite(const struct mcds__map *map, uint64_t hash, uint32_t depth,
-                            uint32_t flags, size_t size, size_t needs);
-/* Whether an operation of this handle is rewriting the key that holds the hash at this depth. */
-bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth);
-/* The bytes that this handle has in flight to the key, and perhaps to a few others. */
-_Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash,
-                                            uint32_t depth);
 void mcds__map_rewrite_free(struct mcds__map_rewrite *rewrite, const mcds_env *env);
 
 /* Create the structure with one record, in one round trip: the first key, the record, and then
@@ -377,7 +375,8 @@ struct mcds__map_update {
     uint8_t entry_length;     /* out; 0: there is none, or it is longer, or it was not read */
     uint8_t entry[MCDS__MAP_SMALL_ENTRY]; /* out: the value of the entry, as it is now */
     uint8_t stage;                        /* private, as all that follow */
-    bool doubt;                           /* a record may be in flight */
+    bool doubt;                           /* the record may count */
+    bool is_late; /* and may still arrive, or was in a key that could not be read */
     bool numbered;
     bool has_asked; /* its first request was asked for, so it may be in a key */
     bool adds;      /* its batch adds the key of a flat map */

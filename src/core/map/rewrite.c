@@ -5,7 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
-#include "core/map/map.h"
+#include "core/map/sequence.h"
 
 /* A key is not split if its entries take less than this fraction of the soft size. */
 #define SPLIT_WEIGHT_PART 4
@@ -70,13 +70,14 @@ static void note_fate(struct mcds__map_rewrite *rewrite, struct mcds__bucket *bu
 {
     assert(state == MCDS__MAP_OPEN || state == MCDS__MAP_SEALED);
     const struct mcds__map_id *id = mcds__map_outcome(bucket, rewrite->writer, rewrite->seq);
-    rewrite->fate = MCDS__MAP_UNDECIDED;
     if (id != NULL) {
         rewrite->fate = MCDS__MAP_COUNTED;
         rewrite->code = id->code;
         rewrite->number = id->number;
-    } else if (state == MCDS__MAP_SEALED && rewrite->second >= bucket->floor_s) {
-        rewrite->fate = MCDS__MAP_VOID;
+    } else if (rewrite->second < bucket->floor_s) {
+        rewrite->fate = MCDS__MAP_FORGOTTEN;
+    } else {
+        rewrite->fate = state == MCDS__MAP_SEALED ? MCDS__MAP_VOID : MCDS__MAP_NOT_IN_OPEN;
     }
 }
 
@@ -303,6 +304,8 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     const mcds_reply *reply = &parent_request(rewrite)->reply;
     enum mcds__map_state state = mcds__map_state_of(reply->flags);
     bool may_split = rewrite->depth < MCDS__MAP_DEPTH_MAX && map->flat == 0;
+    if (mcds__is_refusal(reply))
+        return map_rewrite_refuse(rewrite, operation, reply);
     rewrite->moved = reply->outcome == MCDS_OUT_OK && state == MCDS__MAP_MOVED && may_split;
     if (reply->outcome != MCDS_OUT_OK || state == MCDS__MAP_MOVED) {
         if (rewrite->moved)

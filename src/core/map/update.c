@@ -16,9 +16,10 @@ enum {
     UPDATE_LOCATING,
     UPDATE_LOOKING_ABOVE, /* reading whether the split that made its key has ended */
     UPDATE_MAKING,
-    UPDATE_PROVING, /* done, if the life is not over */
-    UPDATE_HELPING, /* finish the split of another client, or make room, then try again */
-    UPDATE_GROWING  /* the update is done; the key has grown */
+    UPDATE_PROVING,   /* done, if the life is not over */
+    UPDATE_RESOLVING, /* the store has refused a record that may be in the key */
+    UPDATE_HELPING,   /* finish the split of another client, or make room, then try again */
+    UPDATE_GROWING    /* the update is done; the key has grown */
 };
 
 static enum mcds__step map_update_ask_at(struct mcds__map_update *update,
@@ -26,52 +27,6 @@ static enum mcds__step map_update_ask_at(struct mcds__map_update *update,
 {
     update->stage = UPDATE_APPENDING;
     return mcds__map_ask_append(update, operation, depth);
-}
-
-static enum mcds__step map_update_finish(struct mcds__map_update *update,
-                                         struct mcds__operation *operation, int result,
-                                         const mcds_reason *detail)
-{
-    if (update->doubt && result != MCDS_OK)
-        result = MCDS_AMBIGUOUS;
-    return mcds__operation_explain(operation, result, detail);
-}
-
-/* The deadline has passed: other clients rewrote the key, or the store could not be reached. */
-static enum mcds__step finish_waiting(struct mcds__map_update *update,
-                                      struct mcds__operation *operation,
-                                      const mcds_reason *detail)
-{
-    (void)mcds__operation_fail_waiting(operation, detail);
-    return map_update_finish(update, operation, operation->result, operation->detail);
-}
-
-static enum mcds__step finish_done(struct mcds__map_update *update,
-                                   struct mcds__operation *operation)
-{
-    update->doubt = false;
-    operation->peer = NULL;
-    return map_update_finish(update, operation, MCDS_OK, NULL);
-}
-
-/* The life in which the record may count is over. Whether the store has lost it, the next
- * operation says: this one says only that its own change is in doubt. */
-static enum mcds__step finish_over(struct mcds__map_update *update,
-                                   struct mcds__operation *operation)
-{
-    mcds__map_note_over(update->map, update->life.number);
-    update->doubt = true;
-    return map_update_finish(update, operation, MCDS_AMBIGUOUS, MCDS__WHY(DROPPED_MEANWHILE));
-}
-
-/* Finish with the result of a reply, or AMBIGUOUS after doubt. */
-static enum mcds__step map_update_fail(struct mcds__map_update *update,
-                                       struct mcds__operation *operation,
-                                       const mcds_reply *reply)
-{
-    (void)mcds__operation_fail(operation, reply);
-    operation->result = update->doubt ? MCDS_AMBIGUOUS : operation->result;
-    return MCDS__DONE;
 }
 
 static enum mcds__step map_update_begin(struct mcds__map_update *update,
@@ -88,10 +43,11 @@ static enum mcds__step try_later(struct mcds__map_update *update,
     update->stage = UPDATE_BEGIN;
     if (mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
-    return map_update_fail(update, operation, reply);
+    return mcds__map_fail(update, operation, reply);
 }
 
-/* The store has no room to rewrite the key. The record counts if the key's value contains it. */
+/* The store has no room for the record, or to rewrite the key. It counts if the key's value has
+ * counted it. */
 static enum mcds__step take_refused_rewrite(struct mcds__map_update *update,
                                             struct mcds__operation *operation)
 {
@@ -101,37 +57,50 @@ static enum mcds__step take_refused_rewrite(struct mcds__map_update *update,
         update->number = rewrite->number;
         return prove(update, operation);
     }
-    return map_update_finish(update, operation, operation->result, operation->detail);
+    if (update->stage == UPDATE_RESOLVING)
+        return mcds__map_fail_append(update, operation);
+    return mcds__map_finish(update, operation, operation->result, operation->detail);
+}
+
+/* What the rewriting has read shows that the record counts nowhere. A sealed key without the record
+ * voids it, whenever it arrives, and the keys above had not counted it: unless it was sent to a
+ * deeper key. An open key without it has no deeper ones, but a late record may still arrive. */
+static bool counts_nowhere(const struct mcds__map_update *update)
+{
+    assert(update->is_late <= update->doubt);
+    if (update->rewrite.fate == MCDS__MAP_NOT_IN_OPEN)
+        return !update->is_late;
+    return update->rewrite.fate == MCDS__MAP_VOID && update->deepest <= update->depth;
 }
 
 /* Continue the rewriting of the key, or finish after it. */
 static enum mcds__step take_rewrite(struct mcds__map_update *update,
                                     struct mcds__operation *operation)
 {
-    assert(update->stage == UPDATE_HELPING || update->stage == UPDATE_GROWING);
+    assert(update->stage >= UPDATE_RESOLVING);
     enum mcds__step step = mcds__map_rewrite_step(&update->rewrite, update->map, operation);
     if (step != MCDS__DONE)
         return step;
     if (update->stage == UPDATE_GROWING)
-        return finish_done(update, operation);
-    /* A sealed key without the record voids it, whenever it arrives, and the keys above had not
-     * counted it. So it counts nowhere, unless it was sent to a deeper key. */
-    if (update->rewrite.fate == MCDS__MAP_VOID && update->deepest <= update->depth)
-        update->doubt = false;
-    if (operation->result != MCDS_OK)
+        return mcds__map_finish_done(update, operation);
+    if (counts_nowhere(update))
+        update->doubt = update->is_late = false;
+    bool is_resolved = update->stage == UPDATE_RESOLVING &&
+                       update->rewrite.fate != MCDS__MAP_UNDECIDED;
+    if (operation->result != MCDS_OK || is_resolved)
         return take_refused_rewrite(update, operation);
     update->stage = UPDATE_BEGIN;
     if (update->rewrite.moved && update->moves++ < MCDS__MAP_MOVES_MAX)
         return map_update_begin(update, operation);
     if (mcds__operation_wait(operation, MCDS__MAP_REWRITE_WAIT_NS))
         return MCDS__SLEEP;
-    return finish_waiting(update, operation, MCDS__WHY(KEY_REWRITTEN));
+    return mcds__map_finish_waiting(update, operation, MCDS__WHY(KEY_REWRITTEN));
 }
 
 static enum mcds__step map_update_grow(struct mcds__map_update *update,
                                        struct mcds__operation *operation, uint8_t stage)
 {
-    assert(stage == UPDATE_HELPING || stage == UPDATE_GROWING);
+    assert(stage >= UPDATE_RESOLVING);
     assert(update->numbered || stage == UPDATE_GROWING);
     update->rewrite.life = update->life;
     update->rewrite.hash = update->hash;
@@ -154,7 +123,7 @@ static enum mcds__step prove(struct mcds__map_update *update, struct mcds__opera
         mcds__line_release(operation);
         break;
     case MCDS__MAP_OVER:
-        return finish_over(update, operation);
+        return mcds__map_finish_over(update, operation);
     default:
         update->doubt = true;
         update->stage = UPDATE_PROVING;
@@ -163,7 +132,7 @@ static enum mcds__step prove(struct mcds__map_update *update, struct mcds__opera
                                      operation, &update->requests[MCDS__MAP_ROOT]);
     }
     if (!update->grows)
-        return finish_done(update, operation);
+        return mcds__map_finish_done(update, operation);
     mcds__map_give_number(update);
     return map_update_grow(update, operation, UPDATE_GROWING);
 }
@@ -175,14 +144,14 @@ static enum mcds__step take_proof(struct mcds__map_update *update,
     if (!update->proof.looks) /* it has waited, and has not asked */
         return prove(update, operation);
     if (mcds__is_refusal(reply))
-        return map_update_fail(update, operation, reply);
+        return mcds__map_fail(update, operation, reply);
     mcds__map_take_proof(&update->proof, update->map, update->life.number, operation, reply);
     if (!mcds__is_transport_trouble(reply))
         return prove(update, operation);
     update->proof.looks = false;
     if (mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
-    return map_update_fail(update, operation, reply);
+    return mcds__map_fail(update, operation, reply);
 }
 
 /* Append the record to a key of a flat map and, before it, add the key, empty, if it is missing. */
@@ -190,9 +159,9 @@ static enum mcds__step add_and_append(struct mcds__map_update *update,
                                       struct mcds__operation *operation)
 {
     if (update->rootings++ == ROOTINGS_MAX)
-        return map_update_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+        return mcds__map_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     if (!mcds__map_fill_add(update))
-        return map_update_finish(update, operation, MCDS_NO_MEMORY, NULL);
+        return mcds__map_finish(update, operation, MCDS_NO_MEMORY, NULL);
     return map_update_ask_at(update, operation, update->map->flat);
 }
 
@@ -200,11 +169,11 @@ static enum mcds__step add_and_append(struct mcds__map_update *update,
 static enum mcds__step make(struct mcds__map_update *update, struct mcds__operation *operation)
 {
     if (update->doubt)
-        return finish_over(update, operation);
+        return mcds__map_finish_over(update, operation);
     if (update->must_exist)
-        return map_update_finish(update, operation, MCDS_NOT_FOUND, NULL);
+        return mcds__map_finish(update, operation, MCDS_NOT_FOUND, NULL);
     if (update->rootings++ == ROOTINGS_MAX)
-        return map_update_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+        return mcds__map_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     update->stage = UPDATE_MAKING;
     update->making.wants_value = update->wants_code;
     return take_making(update, operation);
@@ -214,7 +183,7 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
                                          struct mcds__operation *operation)
 {
     if (update->stage != UPDATE_LOCATING && update->moves++ == MCDS__MAP_MOVES_MAX)
-        return map_update_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+        return mcds__map_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     update->stage = UPDATE_LOCATING;
     update->place.keeps_loss = update->doubt;
     enum mcds__step step = mcds__map_locate_step(&update->place, update->map, operation);
@@ -230,7 +199,7 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
         return MCDS__DONE;
     }
     if (update->doubt && place->life.number != update->life.number)
-        return finish_over(update, operation);
+        return mcds__map_finish_over(update, operation);
     mcds__map_update_set_life(update, &place->life);
     update->proof.seen = place->life.number;
     update->depth = place->depth;
@@ -247,7 +216,7 @@ static enum mcds__step take_open(struct mcds__map_update *update,
     const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
     size_t size = looked->value_length;
     if (mcds__map_is_below_floor(looked->flags, update->time_ms))
-        return map_update_finish(update, operation, MCDS_IO, MCDS__WHY(CLOCK_BEHIND));
+        return mcds__map_finish(update, operation, MCDS_IO, MCDS__WHY(CLOCK_BEHIND));
     update->doubt = true;
     if (size >= update->record.length &&
         !mcds__map_has_room_at(looked->flags, size - update->record.length))
@@ -257,7 +226,7 @@ static enum mcds__step take_open(struct mcds__map_update *update,
         return map_update_grow(update, operation, UPDATE_HELPING);
     /* It may count, but what became of it cannot be read. */
     if (result != MCDS_OK)
-        return map_update_finish(update, operation, result, mcds__map_reason(result));
+        return mcds__map_finish(update, operation, result, mcds__map_reason(result));
     mcds__map_note_depth(update->map, update->hash, update->depth);
     update->grows = mcds__map_must_rewrite(update->map, update->hash, update->depth,
                                            looked->flags, size, 0);
@@ -278,12 +247,12 @@ static enum mcds__step map_update_go_on(struct mcds__map_update *update,
         return map_update_grow(update, operation, UPDATE_HELPING);
     case MCDS__MAP_MOVED:
         if (update->depth >= MCDS__MAP_DEPTH_MAX)
-            return map_update_finish(update, operation, MCDS_CORRUPT, NULL);
+            return mcds__map_finish(update, operation, MCDS_CORRUPT, NULL);
         mcds__map_note_moved(update->map, update->hash, update->depth);
         return update->depth == 0 ? map_update_locate(update, operation)
                                   : map_update_ask_at(update, operation, update->depth + 1);
     default:
-        return map_update_finish(update, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+        return mcds__map_finish(update, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     }
 }
 
@@ -318,7 +287,7 @@ static enum mcds__step take_missing_key(struct mcds__map_update *update,
     if (update->map->flat == 0)
         return map_update_locate(update, operation);
     if (update->adds && mcds__is_refusal(added))
-        return map_update_fail(update, operation, added);
+        return mcds__map_fail(update, operation, added);
     return add_and_append(update, operation);
 }
 
@@ -342,7 +311,17 @@ static enum mcds__step map_update_take_refusal(struct mcds__map_update *update,
     update->stage = UPDATE_BEGIN;
     return mcds__operation_wait(operation, 0)
                ? MCDS__SLEEP
-               : map_update_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+               : mcds__map_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+}
+
+/* The store has refused the record. Where an earlier append may have put it into the key, reading
+ * the key decides. */
+static enum mcds__step take_no_room(struct mcds__map_update *update,
+                                    struct mcds__operation *operation)
+{
+    assert(update->under_way == NULL);
+    return update->doubt ? map_update_grow(update, operation, UPDATE_RESOLVING)
+                         : mcds__map_fail_append(update, operation);
 }
 
 static enum mcds__step map_update_take_append(struct mcds__map_update *update,
@@ -351,20 +330,20 @@ static enum mcds__step map_update_take_append(struct mcds__map_update *update,
     const mcds_reply *appended = &update->requests[MCDS__MAP_APPEND].reply;
     const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
     mcds__map_give_turn(update);
-    update->doubt = update->doubt || appended->outcome == MCDS_OUT_UNKNOWN;
+    update->is_late = update->is_late || appended->outcome == MCDS_OUT_UNKNOWN ||
+                      (appended->outcome == MCDS_OUT_OK && looked->outcome != MCDS_OUT_OK);
+    update->doubt = update->doubt || update->is_late;
     if (update->proof.looks)
         mcds__map_take_proof(&update->proof, update->map, update->life.number, operation,
                              &update->requests[MCDS__MAP_ROOT].reply);
     if (mcds__is_transport_trouble(appended))
         return try_later(update, operation, appended);
     if (mcds__is_refusal(appended))
-        return map_update_fail(update, operation, appended);
-    if (appended->outcome == MCDS_OUT_OK)
-        update->doubt = update->doubt || looked->outcome != MCDS_OUT_OK;
+        return take_no_room(update, operation);
     if (mcds__is_transport_trouble(looked))
         return try_later(update, operation, looked);
     if (looked->outcome != MCDS_OUT_OK && looked->outcome != MCDS_OUT_MISS)
-        return map_update_fail(update, operation, looked);
+        return mcds__map_fail(update, operation, looked);
     if (appended->outcome != MCDS_OUT_OK)
         return map_update_take_refusal(update, operation);
     if (looked->outcome == MCDS_OUT_MISS)
@@ -378,8 +357,7 @@ static enum mcds__step take_room_check(struct mcds__map_update *update,
     if (!mcds__map_take_room_check(update))
         return map_update_take_append(update, operation);
     mcds__map_give_turn(update);
-    operation->peer = update->requests[MCDS__MAP_APPEND].reply.peer;
-    return map_update_finish(update, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
+    return take_no_room(update, operation);
 }
 
 /* The structure was created with the record, or by another client, or not. */
@@ -392,7 +370,7 @@ static enum mcds__step take_making(struct mcds__map_update *update,
         return step;
     if (operation->result == MCDS_OK || making->doubt) {
         mcds__map_update_set_life(update, &making->life);
-        update->doubt = making->doubt;
+        update->doubt = update->is_late = making->doubt;
     }
     update->stage = UPDATE_BEGIN;
     if (operation->result == MCDS_OK) {
@@ -417,8 +395,8 @@ static enum mcds__step take_making(struct mcds__map_update *update,
     if (mcds__operation_wait(operation, is_other ? MCDS__MAP_REWRITE_WAIT_NS : 0))
         return MCDS__SLEEP;
     if (is_other)
-        return finish_waiting(update, operation, MCDS__WHY(OTHERS_MAKE_IT));
-    return map_update_finish(update, operation, operation->result, operation->detail);
+        return mcds__map_finish_waiting(update, operation, MCDS__WHY(OTHERS_MAKE_IT));
+    return mcds__map_finish(update, operation, operation->result, operation->detail);
 }
 
 /* A record is appended to a key only after the split that made it has ended. */
@@ -440,7 +418,7 @@ static enum mcds__step take_above(struct mcds__map_update *update,
     if (mcds__is_transport_trouble(reply))
         return try_later(update, operation, reply);
     if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
-        return map_update_fail(update, operation, reply);
+        return mcds__map_fail(update, operation, reply);
     if (reply->outcome == MCDS_OUT_MISS || mcds__map_state_of(reply->flags) != MCDS__MAP_MOVED)
         return map_update_locate(update, operation);
     mcds__map_note_moved(update->map, update->hash, update->depth - 1);

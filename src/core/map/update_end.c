@@ -1,0 +1,56 @@
+/* Map: how an update ends. */
+#include <assert.h>
+
+#include "core/map/sequence.h"
+
+enum mcds__step mcds__map_finish(struct mcds__map_update *update,
+                                 struct mcds__operation *operation, int result,
+                                 const mcds_reason *detail)
+{
+    if (update->doubt && result != MCDS_OK)
+        result = MCDS_AMBIGUOUS;
+    return mcds__operation_explain(operation, result, detail);
+}
+
+enum mcds__step mcds__map_finish_waiting(struct mcds__map_update *update,
+                                         struct mcds__operation *operation,
+                                         const mcds_reason *detail)
+{
+    (void)mcds__operation_fail_waiting(operation, detail);
+    return mcds__map_finish(update, operation, operation->result, operation->detail);
+}
+
+enum mcds__step mcds__map_finish_done(struct mcds__map_update *update,
+                                      struct mcds__operation *operation)
+{
+    update->doubt = update->is_late = false;
+    operation->peer = NULL;
+    return mcds__map_finish(update, operation, MCDS_OK, NULL);
+}
+
+enum mcds__step mcds__map_finish_over(struct mcds__map_update *update,
+                                      struct mcds__operation *operation)
+{
+    mcds__map_note_over(update->map, update->life.number);
+    update->doubt = true;
+    return mcds__map_finish(update, operation, MCDS_AMBIGUOUS, MCDS__WHY(DROPPED_MEANWHILE));
+}
+
+enum mcds__step mcds__map_fail(struct mcds__map_update *update,
+                               struct mcds__operation *operation, const mcds_reply *reply)
+{
+    (void)mcds__operation_fail(operation, reply);
+    operation->result = update->doubt ? MCDS_AMBIGUOUS : operation->result;
+    return MCDS__DONE;
+}
+
+enum mcds__step mcds__map_fail_append(struct mcds__map_update *update,
+                                      struct mcds__operation *operation)
+{
+    const mcds_reply *appended = &update->requests[MCDS__MAP_APPEND].reply;
+    if (mcds__is_refusal(appended))
+        return mcds__map_fail(update, operation, appended);
+    assert(appended->outcome == MCDS_OUT_NOT_STORED); /* see mcds__map_take_room_check */
+    operation->peer = appended->peer;
+    return mcds__map_finish(update, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
+}
