@@ -3,7 +3,7 @@
  *
  * Arguments:   identity     an address, a user, an API key; 1 to 1 024 bytes
  *              n            tokens, at least 1 and at most the burst of each rate
- *              patience_ms  how long the caller may wait before it begins; at most 366 days; 0 =
+ *              patience_ms  how long the caller may wait before it begins; at most 49 days; 0 =
  *                           the take passes now or not at all */
 #ifndef MCDS_LIMIT_H
 #define MCDS_LIMIT_H

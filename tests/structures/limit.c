@@ -151,6 +151,22 @@ static void patience_reserves_a_turn(struct suite *suite)
     mcds_limit_close(limit);
 }
 
+static void patience_has_a_bound(struct suite *suite)
+{
+    const uint32_t most_ms = 49 * (uint32_t)DAY_MS;
+    mcds_limit *limit = open_limit(suite->store, fresh_name(suite, "l"), 1, most_ms, 0);
+    mcds_limit_value value;
+    CHECK_RESULT(MCDS_INVALID, take(suite, limit, "a", 1, most_ms + 1, &value));
+    CHECK_SENTENCE("patience_ms");
+    CHECK_RESULT(MCDS_INVALID, take(suite, limit, "a", 1, UINT32_MAX, &value));
+    CHECK_RESULT(MCDS_OK, take(suite, limit, "a", 1, most_ms, &value));
+    check_time(value.delay_ms, 0);
+    CHECK_RESULT(MCDS_OK, take(suite, limit, "a", 1, most_ms, &value));
+    check_time(value.delay_ms, most_ms);
+    CHECK_RESULT(MCDS_BUSY, take(suite, limit, "a", 1, most_ms, &value));
+    mcds_limit_close(limit);
+}
+
 static void what_is_given_back_can_be_taken(struct suite *suite)
 {
     mcds_limit *limit = open_limit(suite->store, fresh_name(suite, "l"), 5, DAY_MS, 0);
@@ -432,6 +448,7 @@ static const struct suite_case cases[] = {
     CASE(a_bucket_refills),
     CASE(all_rates_pay_or_none),
     CASE(patience_reserves_a_turn),
+    CASE(patience_has_a_bound),
     CASE(what_is_given_back_can_be_taken),
     CASE(a_changed_rate_keeps_what_was_used),
     CASE_TWICE(a_slow_clock_refills_nothing),

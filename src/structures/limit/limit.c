@@ -8,6 +8,7 @@
 
 #define DAY_MS (UINT64_C(24) * 3600 * 1000)
 #define PER_MS_MAX (366 * DAY_MS)
+#define PATIENCE_MS_MAX (49 * DAY_MS) /* so many whole days fit into 32 bits */
 #define WINDOW_MS_MIN 1000
 #define WINDOW_SLOTS 8
 
@@ -100,7 +101,7 @@ static int check_tokens(const mcds_limit *limit, const struct mcds__operation_ki
                           MCDS__CALL(kind, limit->keyed.handle.name), .option = "patience_ms",
                           .wanted = "0 for a limit of windows", MCDS__FOUND(patience_ms));
     const struct mcds__given patience = {MCDS_CAUSE_OUT_OF_RANGE, "patience_ms", patience_ms, 0,
-                                         PER_MS_MAX};
+                                         PATIENCE_MS_MAX};
     return mcds__check_given("limit", limit->keyed.handle.name, kind->verb, &patience, 1);
 }
 
