@@ -167,11 +167,12 @@ bool subject_is_free_for(const struct subject *subject, const struct command *co
 {
     if (subject->in_flight == 0)
         return true;
-    if (subject->verb != command->verb)
-        return false;
     if (find_opened((struct subject *)subject, command) == NULL)
         return false;
     enum overlap overlap = command->verb->overlap;
+    if (subject->verb != command->verb)
+        return overlap == OVERLAP_APART && subject->verb->overlap == OVERLAP_APART &&
+               command->bytes[1].length > 0;
     return overlap == OVERLAP_FREELY || overlap == OVERLAP_APART ||
            (overlap == OVERLAP_SETTLED && subject->is_settled);
 }

@@ -18,7 +18,7 @@ void subjects_free(struct subjects *subjects);
 struct subject *subjects_find(struct subjects *subjects, const struct command *command);
 
 /* Whether the command may begin before the operations in flight on the subject have ended. For
- * OVERLAP_APART it only checks that the verb is the same. */
+ * OVERLAP_APART the caller checks that those are on other elements. */
 bool subject_is_free_for(const struct subject *subject, const struct command *command);
 
 /* Whether opening the handle for the command reads the store, and waits for it. */

@@ -179,7 +179,8 @@ struct answer {
 
 struct session;
 
-/* Whether a batch may have several operations of this verb on one structure in flight. */
+/* Whether a batch may have several operations of this verb on one structure in flight. Those of
+ * different verbs wait for each other, unless both are OVERLAP_APART. */
 enum overlap {
     OVERLAP_FREELY,
     OVERLAP_SETTLED, /* once one has succeeded: the first may take longer than the next */

@@ -57,6 +57,27 @@ class LinesTest(unittest.TestCase):
                                        env=fixture.environment(MCDS), input=lines, text=True, stdout=subprocess.DEVNULL)
                         self.assertLess(commits_of(path), FEW)
 
+    def test_lines_of_a_batch_share_commits(self):
+        """Also where their verbs differ: those on one element wait for each other, others do not."""
+        table = ("put {name} {element} 5", "incr {name} {element}", "remove {name} {element}")
+        bag = ("add {name} {element} --bag", "remove {name} {element} --bag")
+        answers = {"table": ("put", "1", "-", "6", "removed", "put", "removed", "put", "6"),
+                   "set": ("added", "-", "removed", "added")}
+        with Fixture("lmdb") as fixture:
+            for noun, verbs in (("table", table), ("set", bag)):
+                path = f"{fixture.folder}/{noun}"
+                # The verbs alternate, and each element meets all of them, in their order.
+                commands = [f"{noun} {verbs[(i // LINES + i) % len(verbs)]}".format(name="n", element=f"e{i % LINES}")
+                            for i in range(len(verbs) * LINES)]
+                with self.subTest(noun=noun):
+                    done = subprocess.run([MCDS, "-s", f"lmdb:{path}?timeout=120000", "batch"], check=False,
+                                          env=fixture.environment(MCDS), input="\n".join(commands) + "\n", text=True,
+                                          capture_output=True)
+                    self.assertLess(done.returncode, 64, done.stderr)
+                    expected = [answers[noun][i // LINES * len(verbs) + i % len(verbs)] for i in range(len(commands))]
+                    self.assertEqual(done.stdout.splitlines(), expected)
+                    self.assertLess(commits_of(path), 2 * FEW)
+
 
 class SeveralTest(unittest.TestCase):
     def setUp(self):
