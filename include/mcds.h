@@ -96,8 +96,8 @@
  *              use. Only the thread that owns the pipeline may call X_start.
  *
  * This header includes mcds/base.h (results, errors, bytes), mcds/store.h, mcds/pipeline.h and
- * the header of each structure: counter, limit, lock, visitors, online, views, set, table, list,
- * log, array, cache. A program may include any of them alone. This header does not include
+ * the header of each structure: counter, limit, ids, lock, visitors, online, views, set, table,
+ * list, log, array, cache. A program may include any of them alone. This header does not include
  * mcds/poll.h, mcds/uv.h and mcds/event.h (event loops), mcds/sim.h (tests in a simulated world)
  * and mcds/backend.h (new kinds of store).
  */
@@ -111,6 +111,7 @@
 #include "mcds/array.h"
 #include "mcds/cache.h"
 #include "mcds/counter.h"
+#include "mcds/ids.h"
 #include "mcds/limit.h"
 #include "mcds/list.h"
 #include "mcds/lock.h"

@@ -20,6 +20,10 @@ const char *why_omitted(const struct noun *noun)
         return "a lease and its fence belong to one store; a lock makes itself in another";
     if (noun->open == cache_open)
         return "its values are made again where they are missing";
+    if (noun->open == ids_open)
+        return "ids stay unique in another store without it, if the clocks agree";
+    if (noun->open == limit_open)
+        return "its buckets are full where it is not";
     if (noun->open == views_open)
         return "its views are in its database: run 'views flush', and dump the table "
                "views:NAME there";

@@ -84,13 +84,20 @@ enum option_id {
     OPTION_RATE,
     OPTION_BURST,
     OPTION_PATIENCE,
+    OPTION_HOW_MANY,
+    OPTION_BITS,
+    OPTION_SPREAD,
     OPTION_COUNT
 };
 
-/* An option in a mask of options. The global ones share a bit. */
-#define BIT(id) (UINT64_C(1) << ((id)-OPTION_GLOBALS))
+/* An option in a mask of options. The global ones share a bit, and so do options that a verb takes
+ * together or not at all: --rate and --burst, and those of ids. */
+#define SHARED_BEFORE(id)                                                                      \
+    (((id) > OPTION_RATE) + ((id) > OPTION_HOW_MANY) + ((id) > OPTION_BITS))
+#define BIT(id) (UINT64_C(1) << ((id)-OPTION_GLOBALS - SHARED_BEFORE(id)))
 #define OPTIONS_GLOBAL (UINT64_C(1) << 63)
-_Static_assert(OPTION_COUNT - OPTION_GLOBALS <= 63, "a mask of options has no bit left");
+_Static_assert(OPTION_COUNT - OPTION_GLOBALS - SHARED_BEFORE(OPTION_COUNT) <= 63,
+               "a mask of options has no bit left");
 
 enum kind {
     KIND_FLAG,
@@ -159,6 +166,7 @@ struct answer {
     union {
         bool changed;
         int64_t number;
+        uint64_t id; /* the first of them */
         mcds_counter_value counter;
         mcds_visitors_value visitors;
         mcds_online_value online;

@@ -18,6 +18,7 @@
 #define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH) | MEMBERS)
 #define VIEWS (BIT(OPTION_DATABASE) | BIT(OPTION_FLUSH))
 #define RATES (BIT(OPTION_RATE) | BIT(OPTION_BURST))
+#define IDS (BIT(OPTION_BITS) | BIT(OPTION_SPREAD))
 #define RAW BIT(OPTION_RAW_LINES)
 
 /* Of several names. */
@@ -284,6 +285,24 @@ static const struct verb limit_verbs[] = {
     {.word = NULL},
 };
 
+static const struct verb ids_verbs[] = {
+    {.word = "next",
+     .arguments = takes_name,
+     .options = IDS | BIT(OPTION_HOW_MANY),
+     .overlap = OVERLAP_FREELY,
+     .makes = true,
+     .start = ids_next,
+     .print = ids_print_next,
+     .done = "taken",
+     .help =
+         "Print ids that nobody else gets, on any machine, also after the store has lost its "
+         "data: numbers that rise with time, with gaps. The first ids of a NAME come after "
+         "--spread, and so do the first ones after a loss."},
+    {DROP, .start = ids_drop,
+     .help = "Erase what the store holds of NAME. The next ids are above all earlier ones."},
+    {.word = NULL},
+};
+
 #define NOUN(noun, none, text)                                                                 \
     .word = #noun, .missing = none, .open = noun##_open, .close = noun##_close,                \
     .verbs = noun##_verbs, .help = text
@@ -306,6 +325,8 @@ const struct noun all_nouns[] = {
     {NOUN(table, "there is none", "values by key")},
     {NOUN(limit, "there is none", "rate limits for identities"), .shape = RATES,
      .why_not = limit_why_not},
+    {NOUN(ids, "there is none", "unique numbers that rise"), .shape = IDS,
+     .why_not = ids_why_not},
     {NOUN(list, "there is none", "values in the order in which they were pushed")},
     {NOUN(log, "there is none", "events with a time, kept for a retention time"), .shape = LOG},
     {NOUN(array, "there is none", "elements in order, changed as a whole")},

@@ -107,6 +107,13 @@ PRINT(limit_print_ls);
 RUN(limit_run);
 START(limit_drop);
 
+OPEN(ids_open);
+CLOSE(ids_close);
+const char *ids_why_not(const struct command *command);
+START(ids_next);
+PRINT(ids_print_next);
+START(ids_drop);
+
 OPEN(list_open);
 CLOSE(list_close);
 START(list_push);

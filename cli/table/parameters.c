@@ -236,6 +236,14 @@ const struct parameter options[OPTION_COUNT] = {
         NONE, "patience", "TIME", 0, 49 * DAY_MS,
         "also take tokens that are free within this time; the answer is the time to wait (0; "
         "run: 1d)"),
+    [OPTION_HOW_MANY] = NUMBER(NONE, "count", "N", 1, MCDS_IDS_TAKE_MAX,
+                               "how many ids, each one more than the one before (1)"),
+    [OPTION_BITS] =
+        NUMBER(NONE, "bits", "N", MCDS_IDS_BITS_53, MCDS_IDS_BITS_63,
+               "53, which JSON and JavaScript keep exactly, or 63; all callers must "
+               "give the same (63)"),
+    [OPTION_SPREAD] = TIME(NONE, "spread", "TIME", 1, MINUTE_MS,
+                           "the clocks of two machines never differ by more (1s)"),
     [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
 };
 

@@ -125,9 +125,9 @@ const struct verb dump_verbs[] = {
          "Write counters, sets, tables, lists, logs and arrays with their options as lines of "
          "text, from which load makes them again, in any store. Others may use the store "
          "meanwhile: of each structure the dump has what a scan sees. What cannot be dumped "
-         "(limits, locks, visitors, online, views) is named on standard error, and the exit "
-         "code is "
-         "then 1. A dump has no expiry of entries and counters: what is loaded does not "
+         "(limits, ids, locks, visitors, online, views) is named on standard error, and the "
+         "exit code is then 1. A dump has no expiry of entries and counters: what is loaded "
+         "does not "
          "expire. With --output it prints 'dumped' and the numbers of structures and "
          "elements."},
     {.word = NULL},

@@ -340,6 +340,8 @@
     X(CACHE_WITHOUT_CAS, NO_COMPARE_AND_SET,                                                   \
       "the store has no compare-and-set, which a cache needs (memcached: start it without "    \
       "-C)")                                                                                   \
+    X(IDS_WITHOUT_CAS, NO_COMPARE_AND_SET,                                                     \
+      "the store has no compare-and-set, which ids need (memcached: start it without -C)")     \
     X(CACHE_WITHOUT_EXPIRY, UNSUPPORTED,                                                       \
       "the store may keep a claim beyond its time (use memcached 1.6.18 or newer)")            \
     X(FILL_FAILED, CALLBACK_FAILED, "the source could not be read")                            \

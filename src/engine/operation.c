@@ -338,6 +338,15 @@ bool mcds__operation_wait_in_line(struct mcds__operation *operation, uint64_t pl
     return true;
 }
 
+enum mcds__step mcds__operation_sleep(struct mcds__operation *operation, int64_t ns)
+{
+    assert(ns > 0);
+    operation->wake_ns = mcds__monotonic_ns(operation->env) + ns;
+    operation->deadline_ns += ns;
+    operation->is_fresh = false;
+    return MCDS__SLEEP;
+}
+
 /* How many requests of the batch have this outcome. */
 static uint32_t count_outcomes(const mcds_batch *batch, mcds_outcome outcome)
 {

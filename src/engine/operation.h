@@ -249,6 +249,9 @@ bool mcds__operation_wait(struct mcds__operation *operation, int64_t hint_ns);
  * place, and continues at the latest after hint_ns when it is the first. */
 bool mcds__operation_wait_in_line(struct mcds__operation *operation, uint64_t place,
                                   int64_t hint_ns);
+/* Sleep until a time of the wall clock has come, which does not count toward the timeout. The caller
+ * bounds what a call sleeps in all. */
+enum mcds__step mcds__operation_sleep(struct mcds__operation *operation, int64_t ns);
 bool mcds__operation_is_late(const struct mcds__operation *operation);
 
 /* The result for a reply: BAD_REQUEST is INVALID, UNKNOWN is AMBIGUOUS, ...; MISS is

@@ -8,7 +8,7 @@ result is MCDS_INVALID."""
 import re
 import sys
 
-STRUCTURES = ("counter limit lock visitors online set table views array list log cache").split()
+STRUCTURES = ("counter limit ids lock visitors online set table views array list log cache").split()
 OPAQUE = {"mcds_" + name: name for name in STRUCTURES}
 OPAQUE |= {"mcds_store": "store", "mcds_pipeline": "pipeline", "mcds_sim": "sim",
            "mcds_sim_client": "client"}

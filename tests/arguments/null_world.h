@@ -14,7 +14,8 @@
 #include "mcds/sim.h"
 
 #define EACH_STRUCTURE(X)                                                                      \
-    X(counter) X(lock) X(visitors) X(online) X(set) X(table) X(array) X(list) X(log) X(cache)
+    X(counter)                                                                                 \
+    X(ids) X(lock) X(visitors) X(online) X(set) X(table) X(array) X(list) X(log) X(cache)
 
 struct world {
     mcds_store *store, *made_store;

@@ -326,6 +326,18 @@ class AgreeTest(unittest.TestCase):
         found = maps.read(self.server, b"mcds:t2:large")
         self.assertEqual({key.decode(): value.decode() for key, (value, _) in found.items()}, entries)
 
+    def test_ids(self):
+        for bits in ("53", "63"):
+            taken = self.mcds("ids", "next", "orders" + bits, "--bits", bits, "--count", "9", "--spread", "10ms").split()
+            key = b"mcds:id1:orders" + bits.encode()
+            read_bits, following = reader.ids(key, *self.server.get(key))
+            self.assertEqual([int(id_) for id_ in taken], list(range(int(taken[0]), int(taken[0]) + 9)))
+            self.assertEqual(read_bits, int(bits))
+            self.assertLess(int(taken[-1]), following)
+            self.assertLess(abs((following >> read_bits - 41) / 1000 + 1577836800 - time.time()), 60)
+        self.mcds("ids", "drop", "orders53")
+        self.assertEqual(self.keys_of(b"id1"), [b"mcds:id1:orders63"])
+
     def test_limit(self):
         rates = ["--rate", "100/d", "--burst", "90", "--rate", "500/d"]
         for _ in range(60):

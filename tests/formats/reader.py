@@ -115,6 +115,15 @@ def lease(key, _, value):
     return state == 0, bytes_.take(16), bytes_.number(8), bytes_.rest()
 
 
+def ids(key, _, value):
+    """The bits of an id, and the next one; None: the key has only a mark."""
+    bytes_ = Bytes(frame(key, value, b"I"))
+    state, bits, following = bytes_.number(1), bytes_.number(1), bytes_.number(8)
+    assert bytes_.is_over() and state in (1, 2) and bits in (53, 63) and following <= 2**bits
+    assert state == 2 or following == 0
+    return bits, following if state == 2 else None
+
+
 def cached(key, _, value):
     """Kind, whether it is held, the times, the tags with their generations, and the rest."""
     bytes_ = Bytes(frame(key, value, b"C"))

@@ -370,6 +370,7 @@ static const struct suite_case cases[] = {
     CASE_ONCE(warm_visits_take_no_memory),
     CASE_TWICE(set_trips),
     CASE_TWICE(table_trips),
+    CASE_TWICE(ids_trips),
     CASE_TWICE(array_trips),
     CASE_TWICE(views_trips),
     CASE_TWICE(list_trips),

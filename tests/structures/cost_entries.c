@@ -103,6 +103,30 @@ void table_trips(struct suite *suite)
     close_counted(&c);
 }
 
+/* The first ids of a name come after its spread. */
+void ids_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_ids *ids = NULL;
+    mcds_ids_options options = MCDS_IDS_OPTIONS_INIT;
+    const char *name = fresh_name(suite, "i");
+    uint64_t id = 0;
+    options.spread_ms = 1;
+    CHECK_RESULT(MCDS_OK, mcds_ids_open(c.store, name, &options, &ids));
+    counting_backend_arm(&c.counting, FAULT_NONE, 0, false);
+    CHECK_RESULT(MCDS_OK, mcds_ids_next(ids, &id));
+    check_trips(&c, 5, "the first mcds_ids_next", __LINE__);
+    if (!suite->own_clock) { /* a range lasts a second */
+        TRIPS(0, MCDS_OK, suite, &c, mcds_ids_next, ids, &id);
+        TRIPS(0, MCDS_OK, suite, &c, mcds_ids_take, ids, 1022, &id);
+        TRIPS(2, MCDS_OK, suite, &c, mcds_ids_next, ids, &id);
+    }
+    TRIPS(1, MCDS_OK, suite, &c, mcds_ids_drop, ids);
+    mcds_ids_close(ids);
+    close_counted(&c);
+}
+
 void array_trips(struct suite *suite)
 {
     struct counted c;

@@ -29,6 +29,8 @@ struct trial {
     mcds_set *set;
     mcds_table *table;
     mcds_array *array;
+    mcds_ids *ids;
+    uint64_t id;
     mcds_list *list;
     mcds_log *log;
     mcds_views *views;

@@ -151,13 +151,18 @@ static mcds_outcome run(struct suite *suite, mcds_request *request, mcds_buffer 
     return request->reply.outcome;
 }
 
-mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value)
+mcds_outcome raw_set_bytes(struct suite *suite, const struct raw_key *key, mcds_bytes value)
 {
     mcds_request request = {.command = MCDS_SET,
                             .key = mcds__key_bytes(&key->key),
                             .route = mcds__key_bytes(&key->route),
-                            .value = {value, strlen(value)}};
+                            .value = value};
     return run(suite, &request, NULL);
+}
+
+mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value)
+{
+    return raw_set_bytes(suite, key, (mcds_bytes){value, strlen(value)});
 }
 
 mcds_outcome raw_append(struct suite *suite, const struct raw_key *key, mcds_bytes value)

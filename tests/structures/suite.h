@@ -123,6 +123,7 @@ void raw_add_number(struct raw_key *key, uint64_t number);
 /* The fence of a lock, which stands where its lease does. */
 struct raw_key raw_fence(const struct suite *suite, const char *name);
 mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value);
+mcds_outcome raw_set_bytes(struct suite *suite, const struct raw_key *key, mcds_bytes value);
 mcds_outcome raw_append(struct suite *suite, const struct raw_key *key, mcds_bytes value);
 mcds_outcome raw_delete(struct suite *suite, const struct raw_key *key);
 /* Its value and the length; false when there is none. */

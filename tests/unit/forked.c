@@ -42,6 +42,7 @@ struct opened {
     mcds_list *list;
     mcds_log *log;
     mcds_lock *lock;
+    mcds_ids *ids; /* has a range */
     mcds_pipeline *pipeline;
 };
 
@@ -57,7 +58,12 @@ static void open_all(struct opened *opened)
     mcds_counter_options exact = MCDS_COUNTER_OPTIONS_INIT;
     exact.flags = MCDS_COUNTER_EXACT;
     exact.flush_ms = 3600000;
+    mcds_ids_options soon = MCDS_IDS_OPTIONS_INIT;
+    uint64_t id;
     mcds_bytes one = mcds_text("1");
+    soon.spread_ms = 1;
+    assert_int_equal(mcds_ids_open(store, "i", &soon, &opened->ids), MCDS_OK);
+    assert_int_equal(mcds_ids_next(opened->ids, &id), MCDS_OK);
     assert_int_equal(mcds_counter_open(store, "parent", NULL, &opened->counter), MCDS_OK);
     assert_int_equal(mcds_counter_open(store, "exact", &exact, &opened->exact), MCDS_OK);
     assert_int_equal(mcds_table_open(store, "t", NULL, &opened->table), MCDS_OK);
@@ -81,6 +87,7 @@ static void close_all(struct opened *opened)
 {
     mcds_pipeline_close(opened->pipeline);
     mcds_lock_close(opened->lock);
+    mcds_ids_close(opened->ids);
     mcds_log_close(opened->log);
     mcds_list_close(opened->list);
     mcds_array_close(opened->array);
@@ -111,7 +118,11 @@ static bool calls_are_refused(struct opened *opened)
 {
     mcds_bytes one = mcds_text("1");
     mcds_lease lease = MCDS_LEASE_INIT;
-    return is_refused(mcds_table_has(opened->table, one)) &&
+    uint64_t id;
+    return is_refused(mcds_ids_next(opened->ids, &id)) &&
+           is_refused(mcds_ids_take(opened->ids, 2, &id)) &&
+           is_refused(mcds_ids_next_start(opened->ids, &id, opened->pipeline, 0)) &&
+           is_refused(mcds_table_has(opened->table, one)) &&
            is_refused(mcds_table_put(opened->table, one, one, 0)) &&
            is_refused(mcds_array_scan(opened->array, see_bytes, NULL)) &&
            is_refused(mcds_list_push(opened->list, one)) &&

@@ -62,6 +62,7 @@ OPENS(with_counter_options, mcds_counter)
 OPENS(with_lock_options, mcds_lock)
 OPENS(with_cache_options, mcds_cache)
 OPENS(with_limit_options, mcds_limit)
+OPENS(with_ids_options, mcds_ids)
 OPENS(with_visitors_options, mcds_visitors)
 OPENS(with_online_options, mcds_online)
 OPENS(with_set_options, mcds_set)
@@ -266,6 +267,7 @@ static const struct row {
     [MCDS__SIZED_mcds_table_options] = {.call = with_table_options},
     [MCDS__SIZED_mcds_limit_options] = {.call = with_limit_options},
     [MCDS__SIZED_mcds_limit_value] = {.call = with_limit_value, .is_output = true},
+    [MCDS__SIZED_mcds_ids_options] = {.call = with_ids_options},
     [MCDS__SIZED_mcds_views_options] = {.call = with_views_options, .fill = fill_views},
     [MCDS__SIZED_mcds_array_options] = {.call = with_array_options},
     [MCDS__SIZED_mcds_list_options] = {.call = with_list_options},

@@ -120,6 +120,10 @@ limit get NAME ann --rate 5/d
 limit take NAME bob --rate 5/d --burst window
 limit get NAME bob --rate 5/d --burst window
 limit drop NAME
+ids drop NAME
+ids next NAME --bits 53 --count 2 --spread 1ms
+ids next NAME --bits 53
+ids drop NAME
 list push NAME one two
 list scan NAME
 list count NAME
@@ -147,7 +151,7 @@ array drop NAME
 ls
 END
 }
-hide() { sed 's/"\(since\|fence\|filed_ms\|full_ms\)":"*[0-9]*"*/"\1":N/g'; }
+hide() { sed 's/\b[0-9]\{15,16\}\b/ID/g; s/"\(since\|fence\|filed_ms\|full_ms\)":"*[0-9]*"*/"\1":N/g'; }
 each() {
     while read -r line; do
         echo "\$ mcds $line $*"
