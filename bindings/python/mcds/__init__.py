@@ -13,6 +13,7 @@ from .counter import (AioCounter, AioSumCounter, Counter, CounterValue, Pipeline
 from .errors import (Ambiguous, Busy, Corrupt, Error, Exists, Expired, Full, Invalid, Io, Lost,
                      NoMemory, NotFound, Overflow, Protocol, Timeout, TooBig, TooFuture, TooOld,
                      Unavailable, Unsupported)
+from .ids import AioIds, Ids, PipelineIds
 from .limit import AioLimit, Limit, LimitForm, LimitValue, PipelineLimit, Take
 from .list import AioList, List, PipelineList
 from .lock import Holder, Lease, Lock, PipelineLock
@@ -28,15 +29,16 @@ from .visitors import (AioOnline, AioVisitors, Members, Online, OnlineValue, Pip
 __version__ = version()
 
 __all__ = [
-    "Aio", "AioArray", "AioCache", "AioCounter", "AioLease", "AioLimit", "AioList", "AioLock",
-    "AioLog", "AioOnline", "AioSet", "AioSumCounter", "AioTable", "AioViews", "AioVisitors",
-    "Ambiguous", "Array", "Bag", "Busy", "Cache", "Claim", "Corrupt", "Counter", "CounterValue",
-    "Cursor", "Error", "Event", "Exists", "Expired", "Finding", "Full", "Holder", "Invalid", "Io",
-    "Lease", "Limit", "LimitForm", "LimitValue", "List", "Lock", "Log", "LogCursor", "Lost",
-    "Members", "NoMemory", "NotFound", "Online", "OnlineValue", "Overflow", "Pipeline",
-    "PipelineArray", "PipelineCache", "PipelineCounter", "PipelineLimit", "PipelineList",
-    "PipelineLock", "PipelineLog", "PipelineOnline", "PipelineSet", "PipelineSumCounter",
-    "PipelineTable", "PipelineViews", "PipelineVisitors", "Protocol", "Result", "Sequence", "Set",
-    "Store", "SumCounter", "Table", "Take", "Timeout", "TooBig", "TooFuture", "TooOld",
-    "Unavailable", "Unsupported", "Views", "Visitors", "VisitorsValue", "open", "version",
+    "Aio", "AioArray", "AioCache", "AioCounter", "AioIds", "AioLease", "AioLimit", "AioList",
+    "AioLock", "AioLog", "AioOnline", "AioSet", "AioSumCounter", "AioTable", "AioViews",
+    "AioVisitors", "Ambiguous", "Array", "Bag", "Busy", "Cache", "Claim", "Corrupt", "Counter",
+    "CounterValue", "Cursor", "Error", "Event", "Exists", "Expired", "Finding", "Full", "Holder",
+    "Ids", "Invalid", "Io", "Lease", "Limit", "LimitForm", "LimitValue", "List", "Lock", "Log",
+    "LogCursor", "Lost", "Members", "NoMemory", "NotFound", "Online", "OnlineValue", "Overflow",
+    "Pipeline", "PipelineArray", "PipelineCache", "PipelineCounter", "PipelineIds",
+    "PipelineLimit", "PipelineList", "PipelineLock", "PipelineLog", "PipelineOnline",
+    "PipelineSet", "PipelineSumCounter", "PipelineTable", "PipelineViews", "PipelineVisitors",
+    "Protocol", "Result", "Sequence", "Set", "Store", "SumCounter", "Table", "Take", "Timeout",
+    "TooBig", "TooFuture", "TooOld", "Unavailable", "Unsupported", "Views", "Visitors",
+    "VisitorsValue", "open", "version",
 ]

@@ -14,6 +14,7 @@ from .cache import AioCache, open_cache
 from .core import Core
 from .counter import AioCounter, AioSumCounter, open_counter, open_exact, open_striped
 from .errors import Error, Invalid, check, error_of
+from .ids import AioIds, open_ids
 from .limit import AioLimit, open_limit
 from .list import AioList, open_list
 from .lock import open_lock
@@ -190,6 +191,7 @@ class Aio:
     log = opens(open_log, AioLog)
     array = opens(open_array, AioArray)
     cache = opens(open_cache, AioCache)
+    ids = opens(open_ids, AioIds)
     limit = opens(open_limit, AioLimit)
 
     def __init__(self, core: Core) -> None:

@@ -12,6 +12,7 @@ from .cache import PipelineCache, open_cache
 from .core import Core
 from .counter import PipelineCounter, PipelineSumCounter, open_counter, open_exact, open_striped
 from .errors import Error, Invalid, check, error_of, fail
+from .ids import PipelineIds, open_ids
 from .limit import PipelineLimit, open_limit
 from .list import PipelineList, open_list
 from .lock import PipelineLock, open_lock
@@ -89,6 +90,7 @@ class Pipeline:
     log = opens(open_log, PipelineLog)
     array = opens(open_array, PipelineArray)
     cache = opens(open_cache, PipelineCache)
+    ids = opens(open_ids, PipelineIds)
     limit = opens(open_limit, PipelineLimit)
 
     def __init__(self, core: Core, depth: int = DEPTH, check_results: bool = True) -> None:

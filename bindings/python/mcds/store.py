@@ -13,6 +13,7 @@ from .cache import Cache, open_cache
 from .core import Core
 from .counter import Counter, SumCounter, open_counter, open_exact, open_striped
 from .errors import Invalid, check, text
+from .ids import Ids, open_ids
 from .limit import Limit, open_limit
 from .list import List, open_list
 from .lock import Lock, open_lock
@@ -58,6 +59,7 @@ class Store:
     log = opens(open_log, Log)
     array = opens(open_array, Array)
     cache = opens(open_cache, Cache)
+    ids = opens(open_ids, Ids)
     limit = opens(open_limit, Limit)
 
     def __init__(self, uri: str, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> None:
@@ -118,13 +120,13 @@ class Store:
         check(lib.mcds_backup(self._core.handle, encode_name(path)))
 
     def made_with(self, noun: str, name: Bytes) -> Optional[dict[str, int]]:
-        """The stored options of a counter, visitors, online, views or set; None if it does not exist.
+        """The stored options of a counter, visitors, online, views, set or ids; None if it does not exist.
 
         >>> s.bag("votes").add("yes")
         >>> s.made_with("set", "votes")
         {'form': 1}
         """
-        if noun not in ("counter", "visitors", "online", "views", "set"):
+        if noun not in ("counter", "visitors", "online", "views", "set", "ids"):
             raise ValueError(f"{noun}: no options are stored with it, or C does not read them")
         options = new_options(f"mcds_{noun}_options")
         code = getattr(lib, f"mcds_{noun}_made_with")(self._core.handle, encode_name(name), options)

@@ -53,6 +53,9 @@ def test_every_structure(s: mcds.Store) -> None:
         assert (await api.get("ann")).remaining == 1
         assert [(who, value.remaining) async for who, value in api.scan()] == [(b"ann", 1)]
         assert await api.drop()
+        orders = aio.ids("o", bits=53, spread=0.01)
+        assert len(set(await asyncio.gather(*(orders.next() for _ in range(9))))) == 9
+        assert len(await orders.take(3)) == 3 and await orders.drop()
         assert await aio.counter("c").drop()
 
     run(main())

@@ -31,6 +31,14 @@ def test_every_structure(s: mcds.Store) -> None:
     assert hit.result() and beat.result() and added.result()
     for result in (striped, exact, view, counted, step, put, pushed, event, changed):
         assert result.done() and result.result() is None and result.exception() is None
+    with s.pipeline() as p:
+        orders = p.ids("o", spread=0.01)
+        numbers, five = [orders.next() for _ in range(3)], orders.take(5)
+    ids = [*(number.result() for number in numbers), *five.result()]
+    assert len(set(ids)) == 8
+    with s.pipeline() as p:
+        dropped = p.ids("o").drop()
+    assert dropped.result()
     assert sorted(take.result().taken for take in takes) == [False, True, True]
     held = lease.result()
     assert held is not None and held.fence > 0

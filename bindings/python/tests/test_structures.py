@@ -349,6 +349,25 @@ def test_limit(s: mcds.Store, opener: Opener) -> None:
     assert names.drop() and dict(names.scan()) == {} and api.get("ann").remaining == 3
 
 
+def test_ids(s: mcds.Store, opener: Opener) -> None:
+    orders = s.ids("orders", bits=53, spread=0.01)
+    assert not orders.drop() and s.made_with("ids", "orders") is None
+    ids = [orders.next() for _ in range(1100)]
+    with opener() as other:
+        ids += [other.ids(b"orders", bits=53, spread=0.01).next() for _ in range(3)]
+        with pytest.raises(mcds.Invalid) as caught:
+            other.ids("orders", spread=0.01).next()
+        assert caught.value.option == "bits"
+    assert len(set(ids)) == len(ids) and ids[:1100] == sorted(ids[:1100]) and max(ids) < 2 ** 53
+    made = s.made_with("ids", "orders")
+    assert made is not None and made["bits"] == 53
+    many = orders.take(65536)
+    assert len(many) == 65536 and many[0] > ids[1099]
+    with pytest.raises(mcds.Invalid):
+        orders.take(0)
+    assert orders.drop() and orders.next() > many[-1]
+
+
 def test_limit_window(s: mcds.Store) -> None:
     w = s.limit("mails", rates="3/d", form=mcds.LimitForm.WINDOW)
     assert w.take("ann", 2).remaining == 1 and not w.take("ann", 2) and w.take("ann")
