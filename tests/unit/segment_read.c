@@ -97,7 +97,21 @@ static void look(mcds_store *store, const struct mcds__segments *segments,
     }
 }
 
-static void check(const struct row *row)
+static void make_count(mcds_store *store, const struct mcds__segments *segments,
+                       const char *count)
+{
+    struct mcds__key key;
+    mcds_bytes route = mcds__segment_count_key(segments, STREAM, &key);
+    mcds_request request = {.command = MCDS_SET,
+                            .key = mcds__key_bytes(&key),
+                            .route = route,
+                            .value = mcds_text(count)};
+    execute(store, &request);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
+}
+
+/* Without a count, where that is NULL. */
+static void check_counted(const struct row *row, const char *count)
 {
     mcds_store *store;
     struct mcds__key root;
@@ -112,6 +126,8 @@ static void check(const struct row *row)
     for (uint64_t i = 0; i < SEGMENTS_MAX; i++)
         if (row->segments[i].kind != 0)
             make_segment(store, &segments, i, &row->segments[i]);
+    if (count != NULL)
+        make_count(store, &segments, count);
     look(store, &segments, before);
     mcds__operation_begin(&reading.base, &kind, store, "x", 0);
     mcds__segment_read_begin(&reading.read, &segments, STREAM);
@@ -130,6 +146,11 @@ static void check(const struct row *row)
     mcds__segment_read_free(&reading.read);
     mcds__segments_destroy(&segments);
     mcds_close(store);
+}
+
+static void check(const struct row *row)
+{
+    check_counted(row, NULL);
 }
 
 static void reading_ends_with_the_first_open_segment(void **state)
@@ -200,6 +221,30 @@ static void a_segment_before_a_lost_one_is_not_the_end(void **state)
         check(&rows[i]);
 }
 
+/* Whether an open segment was made again is in the header of the next one, so a read does not end
+ * between the two. */
+static void an_open_segment_is_read_with_the_next(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {{{'c', 1, 0}, {'o', 9, 1}, {'o', 3, 2}}, 2, "0", 0, true, MCDS_OK},
+        {{{'c', 1, 0}, {'o', 9, 1}, {'o', 3, 2}}, 3, "012", 1, false, MCDS_OK},
+        {{{'c', 1, 0}, {'o', 2, 1}, {'o', 3, 2}}, 3, "01", 0, false, MCDS_OK},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(&rows[i]);
+}
+
+/* The count is left, and an open segment made again is before the last one. */
+static void a_counted_segment_after_an_open_one_is_missed(void **state)
+{
+    (void)state;
+    static const struct row row = {{{'c', 1, 0}, {'o', 9, 1}}, 8, "01", 1, false, MCDS_OK};
+    static const struct row last = {{{'c', 1, 0}, {'o', 2, 1}}, 8, "01", 0, false, MCDS_OK};
+    check_counted(&row, "3");
+    check_counted(&last, "2");
+}
+
 static void a_record_of_a_newer_version_is_refused(void **state)
 {
     (void)state;
@@ -216,6 +261,8 @@ int main(void)
         cmocka_unit_test(reading_ends_with_the_first_open_segment),
         cmocka_unit_test(a_segment_that_was_made_again_is_a_gap),
         cmocka_unit_test(a_segment_before_a_lost_one_is_not_the_end),
+        cmocka_unit_test(an_open_segment_is_read_with_the_next),
+        cmocka_unit_test(a_counted_segment_after_an_open_one_is_missed),
     };
     return cmocka_run_group_tests_name("segment_read", tests, NULL, NULL);
 }

@@ -18,22 +18,6 @@ uint64_t mcds__segment_read_item(const struct mcds__segment_read *read,
     return read->from - read->back + item->index;
 }
 
-bool mcds__segment_is_disowned(const struct mcds__segment_read *read, uint32_t i)
-{
-    struct mcds__segment_scan scan;
-    struct mcds__segment_record record;
-    assert(i < read->near);
-    if (i + 1 == read->near)
-        return false;
-    const mcds_request *next = mcds__segment_read_request(read, i + 1);
-    if (next->reply.outcome != MCDS_OUT_OK)
-        return false;
-    mcds__segment_scan_begin(&scan, next->key, mcds__segment_read_value(read, i + 1));
-    return mcds__segment_scan_next(&scan, &record) &&
-           (record.flags & MCDS__SEGMENT_HEADER) != 0 && record.before != 0 &&
-           record.before != mcds__segment_read_request(read, i)->reply.flags;
-}
-
 bool mcds__segment_add_item(struct mcds__segment_read *read, uint32_t index, size_t begin)
 {
     const mcds_env *env = read->segments->env;

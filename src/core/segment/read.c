@@ -229,32 +229,14 @@ static void stop_at(struct mcds__segment_read *read, uint32_t i)
     }
 }
 
-/* Whether a segment exists that no writer makes before the i-th is closed. */
-static bool has_distant(const struct mcds__segment_read *read, uint32_t i)
+/* Continue with this segment, of which nothing has been read. */
+static void stop_before(struct mcds__segment_read *read, uint32_t i)
 {
-    uint64_t from = read->from - read->back + i + MCDS__SEGMENT_AHEAD;
-    if (read->known > from + 1)
-        return true;
-    for (uint32_t k = read->head; k < read->base + read->near; k++)
-        if (read->scratch->positions[k] > from &&
-            read->scratch->requests[k].reply.outcome == MCDS_OUT_OK)
-            return true;
-    return false;
-}
-
-/* Whether the segment after the i-th is missing, and a later one exists or was made. Segments are
- * made in their order, so that one is lost, and the i-th may be lost and made again. */
-static bool is_before_lost(const struct mcds__segment_read *read, uint32_t i)
-{
-    uint64_t next = read->from - read->back + i + 1;
-    bool has_later = read->known > next + 1;
-    bool is_missing = false;
-    for (uint32_t k = read->head; k < read->base + read->near; k++) {
-        bool exists_there = read->scratch->requests[k].reply.outcome == MCDS_OUT_OK;
-        is_missing = is_missing || (read->scratch->positions[k] == next && !exists_there);
-        has_later = has_later || (read->scratch->positions[k] > next && exists_there);
-    }
-    return is_missing && has_later;
+    assert(i > read->back && i < read->near);
+    read->more = true;
+    read->next = read->from - read->back + i;
+    read->next_size = 0;
+    read->next_incarnation = 0;
 }
 
 /* Whether reading ends with the i-th segment, which exists. Nothing after an open segment has
@@ -272,9 +254,9 @@ static bool is_end(struct mcds__segment_read *read, uint32_t i, uint32_t known)
         return true;
     if (mcds__segment_is_disowned(read, i)) /* the next segment counts the gap */
         return false;
-    if (is_before_lost(read, i)) /* the missing segment is the gap */
+    if (mcds__segment_is_before_lost(read, i)) /* the missing segment is the gap */
         return false;
-    bool is_remade = has_distant(read, i);
+    bool is_remade = mcds__segment_has_distant(read, i);
     note_gaps(read, i, is_remade);
     return !is_remade;
 }
@@ -395,6 +377,10 @@ static enum mcds__step segment_read_take(struct mcds__segment_read *read,
             continue;
         }
         read->is_empty = read->is_empty && i < read->back;
+        if (mcds__segment_is_before_unread(read, i)) {
+            stop_before(read, i);
+            return segment_read_finish(read, operation);
+        }
         uint64_t gaps = read->gaps;
         bool ends = is_end(read, i, known);
         if (ends)

@@ -110,6 +110,14 @@ bool mcds__segment_add_item(struct mcds__segment_read *read, uint32_t index, siz
 bool mcds__segment_drop_copies(struct mcds__segment_read *read);
 /* Whether the header of the segment after the i-th names another incarnation. */
 bool mcds__segment_is_disowned(const struct mcds__segment_read *read, uint32_t i);
+/* Whether a segment exists that no writer makes before the i-th is closed. */
+bool mcds__segment_has_distant(const struct mcds__segment_read *read, uint32_t i);
+/* Whether the segment after the i-th is missing, and it was made, or a later one exists. Segments are
+ * made in their order, so that one is lost, and the i-th may be lost and made again. */
+bool mcds__segment_is_before_lost(const struct mcds__segment_read *read, uint32_t i);
+/* Whether the i-th segment, the last one of those read, is open although the next one exists. Only
+ * the header of that one shows whether the i-th was lost and made again, so both are read next. */
+bool mcds__segment_is_before_unread(const struct mcds__segment_read *read, uint32_t i);
 /* Survey `count` streams at once: `stream` and the next ones, or, with `down`, the ones before.
  * Sets the kind of each in `kinds`. DONE with MCDS_OK: `items` are the records of the SHORT
  * ones; the index of an item is that of its stream. Or failures of reading. */

@@ -23,7 +23,7 @@
  * reader never writes: it stops at the first open segment, since nothing after that has been
  * acknowledged. It continues only after a segment that was lost and made again: one that the
  * next segment does not name as the one before, or that is open while a segment exists more
- * than MCDS__SEGMENT_AHEAD further on, or while the next one is missing and a later one is not.
+ * than MCDS__SEGMENT_AHEAD further on, or while the next one is missing although it was made.
  *
  * A segment is made by `add` with a header. The client flags are its incarnation: seconds and
  * random bits. The header contains the incarnation of the segment before. A writer remembers
