@@ -1,6 +1,7 @@
 /* A server that loses single keys of a list, a log or a map. */
 #include "sim/loss.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,7 @@
 #include "support/dice.h"
 
 #define KEYS_MAX 256
-#define KEY_TEXT 128
+#define KEY_TEXT LOSS_KEY_TEXT
 #define TRIES 40
 #define REST_MS 8000
 #define PER_MILLE 1000
@@ -130,6 +131,20 @@ static bool lose_root(struct loser *loser)
     return true;
 }
 
+static void note_segment(struct loser *loser, const char *key)
+{
+    struct lost *lost = loser->lost;
+    while (lost < loser->lost + loser->lost_count && strcmp(lost->key, key) != 0)
+        lost++;
+    assert_true(lost < loser->lost + LOSS_MAX);
+    if (lost == loser->lost + loser->lost_count) {
+        loser->lost_count++;
+        (void)snprintf(lost->key, sizeof lost->key, "%s", key);
+        lost->first_ns = loser->sim->now_ns;
+    }
+    lost->last_ns = loser->sim->now_ns;
+}
+
 /* False: there is nothing of this kind now. */
 static bool lose(struct loser *loser, enum loss kind)
 {
@@ -152,6 +167,8 @@ static bool lose(struct loser *loser, enum loss kind)
     /* Neither the count nor the next segment is left to name it. */
     loser->is_blind = loser->is_blind || (is_segment(&keys, key) && !has_next(&keys, key) &&
                                           (count != NULL || count_of(&keys, key) == NULL));
+    if (is_segment(&keys, key))
+        note_segment(loser, key);
     return mcds__sim_evict(sim, mcds_text(key));
 }
 
@@ -186,11 +203,81 @@ void loss_begin(struct loser *loser)
     assert_int_equal(mcds_sim_client_add(loser->sim, lose_on, loser, NULL), MCDS_OK);
 }
 
+/* A root has been made. */
+static void note_root(struct loser *loser)
+{
+    uint32_t flags = 0;
+    (void)play_peek_flags(loser->sim, loser->places.root, 0, &flags);
+    if (loser->roots > 0 && flags != loser->root_flags)
+        loser->is_replaced = true;
+}
+
+/* A line of the timeline: its time, the client, what it has asked or what has happened to it. */
+static void note_line(struct loser *loser, const char *line)
+{
+    static const char *const troubles[] = {"(late)", "(reply lost)", "(no reply)", "breaks"};
+    char key[KEY_TEXT];
+    uint32_t client;
+    int read = 0;
+    if (sscanf(line, " %*f c%" SCNu32 " %n", &client, &read) != 1 || read == 0)
+        return;
+    bool makes = sscanf(line + read, "add %127s", key) == 1 && strstr(line, "-> ok") != NULL;
+    bool fails = false;
+    if (makes && strcmp(key, loser->places.root) == 0)
+        note_root(loser);
+    for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++)
+        fails = fails || strstr(line, troubles[i]) != NULL;
+    for (struct lost *lost = loser->lost; lost < loser->lost + loser->lost_count; lost++) {
+        if (makes && strcmp(lost->key, key) == 0)
+            lost->maker = client;
+        loser->is_unrecorded = loser->is_unrecorded || (fails && lost->maker == client);
+    }
+}
+
+void loss_note(struct loser *loser)
+{
+    const struct mcds_sim *sim = loser->sim;
+    if (sim->line_count - loser->lines > MCDS__SIM_LINES)
+        loser->lines = sim->line_count - MCDS__SIM_LINES;
+    for (; loser->lines < sim->line_count; loser->lines++)
+        note_line(loser, sim->lines[loser->lines % MCDS__SIM_LINES]);
+}
+
+static const char *note_lines(void *context)
+{
+    loss_note(context);
+    return NULL;
+}
+
+const char *loss_run(struct loser *loser, uint64_t event_max)
+{
+    return play_run(loser->sim, event_max, note_lines, loser);
+}
+
+void loss_note_call(struct loser *loser, const mcds_sim_client *client, bool is_done)
+{
+    loss_note(loser);
+    for (struct lost *lost = loser->lost; lost < loser->lost + loser->lost_count; lost++) {
+        if (lost->maker != client->number)
+            continue;
+        loser->is_unrecorded = loser->is_unrecorded || !is_done;
+        lost->maker = 0;
+    }
+}
+
+bool loss_was_repeated(const struct loser *loser, int64_t at_ns)
+{
+    for (const struct lost *lost = loser->lost; lost < loser->lost + loser->lost_count; lost++)
+        if (lost->first_ns < at_ns && at_ns <= lost->last_ns)
+            return true;
+    return false;
+}
+
 bool loss_of_data(const struct loser *loser)
 {
     uint32_t flags = 0;
     (void)play_peek_flags(loser->sim, loser->places.root, 0, &flags);
-    return (loser->seen & LOSS_DATA) != 0 || loser->roots > 1 ||
+    return (loser->seen & LOSS_DATA) != 0 || loser->roots > 1 || loser->is_replaced ||
            (loser->roots == 1 && flags != loser->root_flags);
 }
 

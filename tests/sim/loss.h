@@ -28,6 +28,16 @@ struct loss_places {
     uint32_t colons;     /* in the rest of the key of a count; a segment has one more */
 };
 
+#define LOSS_KEY_TEXT 128
+#define LOSS_MAX 3
+/* A segment that was lost. */
+struct lost {
+    char key[LOSS_KEY_TEXT];
+    int64_t first_ns; /* when it was lost, */
+    int64_t last_ns;  /* and when it was lost for the last time */
+    uint32_t maker;   /* the client whose call is making it again; 0: none is */
+};
+
 struct loser {
     mcds_sim *sim;
     struct loss_places places;
@@ -42,12 +52,27 @@ struct loser {
     bool is_blind;     /* a segment was lost together with the keys that name it */
     bool
         is_hidden; /* a stream has lost its first segment and its count, and later ones are left */
+    /* A client has made a lost segment again, and its call has failed, or a reply to it was lost. So
+     * it may have recorded nothing. */
+    bool is_unrecorded;
+    uint32_t lost_count;
+    struct lost lost[LOSS_MAX];
+    uint64_t lines;      /* private: of the timeline, that were read */
     uint32_t roots;      /* how many */
+    bool is_replaced;    /* another root has been in its place */
     uint32_t root_flags; /* of the root that was lost first: they name its life */
 };
 
 /* Adds the client. */
 void loss_begin(struct loser *loser);
+/* mcds_sim_run, which also notes what becomes of lost segments. NULL, or what is wrong. */
+const char *loss_run(struct loser *loser, uint64_t event_max);
+/* The same for what has happened since, as where a late request has arrived. */
+void loss_note(struct loser *loser);
+/* A call of the client has ended. */
+void loss_note_call(struct loser *loser, const mcds_sim_client *client, bool is_done);
+/* Whether something stored at this time may have been in a segment that was then lost twice. */
+bool loss_was_repeated(const struct loser *loser, int64_t at_ns);
 /* Whether acknowledged values may be gone: with a segment, or with a root that another has
  * replaced. */
 bool loss_of_data(const struct loser *loser);
