@@ -116,7 +116,8 @@ MCDS_API void mcds_limit_close(mcds_limit *limit);
 /* Takes n tokens of an identity.
  * Arguments:   patience_ms  BUCKET: a take that would pass within this time takes its tokens now,
  *                           and value_out->delay_ms says how long the caller must wait. WINDOW: 0
- *              value_out    filled after MCDS_OK and, if a rate refused the take, after MCDS_BUSY
+ *              value_out    filled after MCDS_OK and, if a rate refused the take, after MCDS_BUSY;
+ *                           NULL is allowed
  * Returns:     MCDS_OK         taken once: begin after value_out->delay_ms
  *              MCDS_BUSY       nothing was taken. mcds_last_error()->cause is MCDS_CAUSE_LIMITED
  *                              if a rate refused it, and MCDS_CAUSE_CONTENDED if other callers

@@ -173,7 +173,7 @@ static void write_numbers(void)
     else if (is_range && last.wanted_min < last.wanted_max)
         (void)snprintf(texts.wanted, sizeof texts.wanted, "%lld to %lld",
                        (long long)last.wanted_min, (long long)last.wanted_max);
-    else if (is_pair || (is_length && last.wanted_max > 0))
+    else if (is_pair || ((is_length || is_range) && last.wanted_max > 0))
         error_write_number(texts.wanted, last.wanted_max);
 }
 

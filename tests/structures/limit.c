@@ -403,14 +403,15 @@ static void bad_options_are_refused(struct suite *suite)
     } bad[] = {
         {(mcds_limit_form)2, 1, {1, 1000, 0}, "form"},
         {MCDS_LIMIT_BUCKET, 5, {1, 1000, 0}, "rate_count"},
-        {MCDS_LIMIT_WINDOW, 2, {1, 1000, 0}, "rate_count"},
+        {MCDS_LIMIT_WINDOW, 0, {1, 1000, 0}, "rate_count must be 1, not 0"},
+        {MCDS_LIMIT_WINDOW, 2, {1, 1000, 0}, "rate_count must be 1, not 2"},
         {MCDS_LIMIT_BUCKET, 1, {0, 1000, 0}, "count"},
         {MCDS_LIMIT_BUCKET, 1, {1, 0, 0}, "per_ms"},
         {MCDS_LIMIT_BUCKET, 1, {1, 367 * DAY_MS, 0}, "per_ms"},
         {MCDS_LIMIT_BUCKET, 1, {1000001, 1, 0}, "count"},
         {MCDS_LIMIT_BUCKET, 1, {1, DAY_MS, 3661}, "burst"},
         {MCDS_LIMIT_WINDOW, 1, {10, 999, 0}, "per_ms"},
-        {MCDS_LIMIT_WINDOW, 1, {10, 1000, 11}, "burst"},
+        {MCDS_LIMIT_WINDOW, 1, {10, 1000, 11}, "burst must be 10, not 11"},
     };
     mcds_limit *limit = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -423,6 +424,16 @@ static void bad_options_are_refused(struct suite *suite)
     }
     CHECK_RESULT(MCDS_INVALID, mcds_limit_open(NULL, "l", NULL, &limit));
     CHECK_RESULT(MCDS_INVALID, mcds_limit_open(suite->store, "l", NULL, NULL));
+}
+
+static void the_value_may_be_discarded(struct suite *suite)
+{
+    mcds_limit *limit = open_limit(suite->store, fresh_name(suite, "l"), 5, HOUR_MS, 3);
+    int result = CALL(suite, mcds_limit_take, limit, mcds_text("a"), 3, 0, NULL);
+    skip_if_unsupported(result);
+    CHECK_RESULT(MCDS_OK, result);
+    CHECK(MCDS_BUSY, suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
+    mcds_limit_close(limit);
 }
 
 static void bad_arguments_are_refused(struct suite *suite)
@@ -460,6 +471,7 @@ static const struct suite_case cases[] = {
     CASE(a_window_sees_later_slots),
     CASE_TWICE(a_window_refuses_other_verbs),
     CASE_ONCE(bad_options_are_refused),
+    CASE(the_value_may_be_discarded),
     CASE_TWICE(bad_arguments_are_refused),
 };
 

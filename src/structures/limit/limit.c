@@ -67,9 +67,9 @@ static int limit_set_options(mcds_limit *limit, const char *name,
                           .found_number = (int)options->form);
     limit->form = options->form;
     const struct mcds__given count = {MCDS_CAUSE_OUT_OF_RANGE, "rate_count",
-                                      options->rate_count, 1,
-                                      is_window ? 1 : MCDS_LIMIT_RATES_MAX};
-    int result = mcds__check_given("limit", name, NULL, &count, 1);
+                                      options->rate_count, 1, MCDS_LIMIT_RATES_MAX};
+    int result = is_window ? check_number(name, "rate_count", options->rate_count, 1, 1)
+                           : mcds__check_given("limit", name, NULL, &count, 1);
     for (uint32_t i = 0; result == MCDS_OK && i < options->rate_count; i++)
         result = limit_set_rate(limit, name, &options->rates[i]);
     return result;
