@@ -1,8 +1,28 @@
 /* Listing: an array of structures that grows. */
 #include "batch/listing.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "io/exit.h"
+#include "io/report.h"
+#include "table/commands.h"
+
+int listing_find_noun(struct session *session, const struct command *command,
+                      const struct noun **noun_out)
+{
+    const char *word = command->options[OPTION_NOUN].text;
+    char sentence[SENTENCE_MAX];
+    *noun_out = word != NULL ? find_noun(session->nouns, word) : NULL;
+    if (word == NULL || (*noun_out != NULL && (*noun_out)->open != NULL))
+        return STATUS_DONE;
+    (void)snprintf(sentence, sizeof sentence,
+                   "%s: --noun %.60s: no structure; 'mcds help' lists them",
+                   command->noun->word, word);
+    report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
+    return STATUS_USAGE;
+}
 
 bool listing_keep(struct listing *listing, const struct noun *noun, size_t place,
                   const char *name)

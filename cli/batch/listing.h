@@ -2,7 +2,7 @@
 #ifndef MCDS_CLI_BATCH_LISTING_H
 #define MCDS_CLI_BATCH_LISTING_H
 
-#include "table/command.h"
+#include "run/session.h"
 
 struct found {
     const struct noun *noun;
@@ -16,6 +16,10 @@ struct listing {
     size_t capacity;
 };
 
+/* Finds the noun of --noun; NULL without that option. Returns 0 or, with the sentence printed, the
+ * exit code. */
+int listing_find_noun(struct session *session, const struct command *command,
+                      const struct noun **noun_out);
 /* Copies the name. False: out of memory. */
 bool listing_keep(struct listing *listing, const struct noun *noun, size_t place,
                   const char *name);

@@ -57,25 +57,10 @@ static int refuse(struct session *session, const struct command *command, int re
     return status_of(result);
 }
 
-/* Finds the noun of --noun. Returns 0, or with the sentence printed the exit code. */
-static int find_wanted(struct session *session, const struct command *command,
-                       const struct noun **noun_out)
-{
-    const char *word = command->options[OPTION_NOUN].text;
-    char sentence[SENTENCE_MAX];
-    *noun_out = word != NULL ? find_noun(session->nouns, word) : NULL;
-    if (word == NULL || (*noun_out != NULL && (*noun_out)->open != NULL))
-        return STATUS_DONE;
-    (void)snprintf(sentence, sizeof sentence,
-                   "ls: --noun %.60s: no structure; 'mcds help' lists them", word);
-    report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
-    return STATUS_USAGE;
-}
-
 int ls_run(struct session *session, const struct command *command)
 {
     const struct noun *noun = NULL;
-    int status = find_wanted(session, command, &noun);
+    int status = listing_find_noun(session, command, &noun);
     if (status == STATUS_DONE)
         status = session_open_store(session);
     if (status != STATUS_DONE)

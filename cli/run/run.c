@@ -11,11 +11,12 @@
 #include "table/nouns.h"
 
 /* A change whose answer cannot be printed would look like a failure, so it is refused before it
- * begins. With -q there may be nothing to print. */
+ * begins. With -q there may be nothing to print. A watch would have no reader. */
 static bool is_heard(struct session *session, const struct command *command)
 {
     const struct verb *verb = command->verb;
-    bool prints = verb->run == batch_run ||
+    bool prints = verb->run == batch_run || verb->run == watch_run ||
+                  (verb->run == cache_get && command->program != NULL) ||
                   (command->program == NULL && verb->done != NULL && !session->output.quiet) ||
                   verb->start == counter_take;
     return !prints || output_may_begin(&session->output);

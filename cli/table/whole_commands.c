@@ -72,7 +72,9 @@ const struct verb watch_verbs[] = {
          "then "
          "it says so and prints the number of elements when it changes, which reads all of "
          "them. "
-         "When the store does not answer, it says so once and waits. Views are not watched."},
+         "When the store does not answer, it says so once and waits. Views, caches and limits "
+         "are "
+         "not watched."},
     {.word = NULL},
 };
 
@@ -125,7 +127,8 @@ const struct verb dump_verbs[] = {
          "Write counters, sets, tables, lists, logs and arrays with their options as lines of "
          "text, from which load makes them again, in any store. Others may use the store "
          "meanwhile: of each structure the dump has what a scan sees. What cannot be dumped "
-         "(limits, ids, locks, visitors, online, views) is named on standard error, and the "
+         "(caches, limits, ids, locks, visitors, online, views) is named on standard error, "
+         "and the "
          "exit code is then 1. A dump has no expiry of entries and counters: what is loaded "
          "does not "
          "expire. With --output it prints 'dumped' and the numbers of structures and "

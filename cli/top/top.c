@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "batch/listing.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "parse/values.h"
@@ -254,6 +255,10 @@ static int run_for_script(struct top *top)
 int top_run(struct session *session, const struct command *command)
 {
     struct terminal terminal;
+    const struct noun *wanted;
+    int status = listing_find_noun(session, command, &wanted);
+    if (status != STATUS_DONE)
+        return status;
     struct top *top = calloc(1, sizeof *top);
     if (top == NULL)
         return STATUS_INTERNAL;
@@ -263,7 +268,7 @@ int top_run(struct session *session, const struct command *command)
     bool is_live = !is_given(command, OPTION_ONCE) && !session->output.json;
     terminal_look(&terminal, STDOUT_FILENO, WHEN_AUTO);
     session->output.ascii = terminal.is_there && !terminal.has_utf8;
-    int status = session_open_store(session);
+    status = session_open_store(session);
     if (status == STATUS_DONE && !reading_open(&top->reading, session, command))
         status = refuse(top, STATUS_INTERNAL, "MCDS_NO_MEMORY", "top: out of memory");
     else if (status == STATUS_DONE)

@@ -273,6 +273,18 @@ class AloneTest(unittest.TestCase):
                             (["-s", "lmdb:/none/at/all", "watch", "x"], 74)):
             done = subprocess.run([MCDS, *words], capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stdout), (code, ""), done)
+
+    def test_without_a_reader(self):
+        """Standard output is closed, or takes nothing: a watch and the COMMAND of a cache do not begin."""
+        with Fixture("lmdb") as fixture:
+            environment = fixture.environment(MCDS)
+            for words in ("watch x", "cache get pages home -- touch made"):
+                for target in (">&-", ">/dev/full"):
+                    done = subprocess.run(["sh", "-c", f"mcds {words} {target}"], env=environment, cwd=fixture.folder, capture_output=True,
+                                          text=True, check=False, timeout=LIMIT_S)
+                    self.assertEqual(done.returncode, 74, done)
+                    self.assertRegex(done.stderr, "^mcds: standard output cannot be written: .*; nothing was done\n$")
+            self.assertFalse(os.path.exists(os.path.join(fixture.folder, "made")))
             self.assertTrue(done.stderr.startswith("mcds: "), done)
 
 
