@@ -90,7 +90,7 @@ typedef struct mcds_limit_options {
 /* Times count from the call, by this machine's clock, and are rounded up. */
 typedef struct mcds_limit_value {
     size_t size;        /* sizeof(mcds_limit_value) */
-    uint64_t remaining; /* tokens left in the smallest rate */
+    uint64_t remaining; /* tokens left in the smallest rate, also after a refusal */
     uint64_t retry_ms; /* BUSY: the same take passes then, and not 1 ms before, if no other take
                            comes between; get: until one token passes; else 0 */
     uint64_t delay_ms; /* OK: the caller must wait this long; 0 without patience */

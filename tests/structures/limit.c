@@ -94,6 +94,22 @@ static void a_burst_passes_and_no_more(struct suite *suite)
     mcds_limit_close(other);
 }
 
+/* A refusal reports the tokens that are left, in both forms. */
+static void a_refused_take_reports_the_rest(struct suite *suite)
+{
+    mcds_limit *limit = open_limit(suite->store, fresh_name(suite, "l"), 5, HOUR_MS, 0);
+    mcds_limit *window = open_window(suite->store, fresh_name(suite, "l"), 5, HOUR_MS);
+    mcds_limit_value value;
+    CHECK_RESULT(MCDS_OK, take(suite, limit, "a", 3, 0, &value));
+    CHECK_RESULT(MCDS_BUSY, take(suite, limit, "a", 3, 0, &value));
+    assert_int_equal(value.remaining, 2);
+    CHECK_RESULT(MCDS_OK, take(suite, window, "a", 3, 0, &value));
+    CHECK_RESULT(MCDS_BUSY, take(suite, window, "a", 3, 0, &value));
+    assert_int_equal(value.remaining, 2);
+    mcds_limit_close(limit);
+    mcds_limit_close(window);
+}
+
 static void a_bucket_refills(struct suite *suite)
 {
     mcds_limit *limit = open_limit(suite->store, fresh_name(suite, "l"), 5, HOUR_MS, 0);
@@ -455,23 +471,15 @@ static void bad_arguments_are_refused(struct suite *suite)
 }
 
 static const struct suite_case cases[] = {
-    CASE(a_burst_passes_and_no_more),
-    CASE(a_bucket_refills),
-    CASE(all_rates_pay_or_none),
-    CASE(patience_reserves_a_turn),
-    CASE(patience_has_a_bound),
-    CASE(what_is_given_back_can_be_taken),
-    CASE(a_changed_rate_keeps_what_was_used),
-    CASE_TWICE(a_slow_clock_refills_nothing),
-    CASE_TWICE(a_busy_identity_counts_each_take_once),
-    CASE_TWICE(scans_see_each_identity_once),
-    CASE_TWICE(drop_fills_all),
-    CASE_TWICE(a_lost_root_fills_all),
-    CASE(a_window_holds_its_count),
-    CASE(a_window_sees_later_slots),
-    CASE_TWICE(a_window_refuses_other_verbs),
-    CASE_ONCE(bad_options_are_refused),
-    CASE(the_value_may_be_discarded),
+    CASE(a_burst_passes_and_no_more),         CASE(a_bucket_refills),
+    CASE(a_refused_take_reports_the_rest),    CASE(all_rates_pay_or_none),
+    CASE(patience_reserves_a_turn),           CASE(patience_has_a_bound),
+    CASE(what_is_given_back_can_be_taken),    CASE(a_changed_rate_keeps_what_was_used),
+    CASE_TWICE(a_slow_clock_refills_nothing), CASE_TWICE(a_busy_identity_counts_each_take_once),
+    CASE_TWICE(scans_see_each_identity_once), CASE_TWICE(drop_fills_all),
+    CASE_TWICE(a_lost_root_fills_all),        CASE(a_window_holds_its_count),
+    CASE(a_window_sees_later_slots),          CASE_TWICE(a_window_refuses_other_verbs),
+    CASE_ONCE(bad_options_are_refused),       CASE(the_value_may_be_discarded),
     CASE_TWICE(bad_arguments_are_refused),
 };
 

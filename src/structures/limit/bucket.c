@@ -36,10 +36,35 @@ static int64_t latest_full_ns(const mcds_limit *limit)
     return (int64_t)longest;
 }
 
+int mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entry,
+                    int64_t own_ms, mcds_limit_value *value_out)
+{
+    struct mcds__take_entry after = *entry;
+    struct mcds__take one = {.tokens = 1};
+    int64_t number = 0;
+    *value_out = (mcds_limit_value){
+        .full_ms = mcds__limit_ms(mcds__take_full_ns(entry) - own_ms * NS_PER_MS)};
+    if (limit->rate_count == 0)
+        return MCDS_OK;
+    assert(limit->rate_count <= MCDS_LIMIT_RATES_MAX);
+    copy_rates(limit, &one);
+    switch (mcds__take_decide(&one, own_ms, &after, &number)) {
+    case MCDS__MAP_CHANGED:
+        value_out->remaining = (uint64_t)number + 1;
+        return MCDS_OK;
+    case MCDS__MAP_REFUSED:
+        value_out->retry_ms = mcds__limit_ms(number);
+        return MCDS_OK;
+    default:
+        return MCDS_TOO_OLD;
+    }
+}
+
 static void take_value(const struct limit_take *call)
 {
     const struct mcds__map_update *update = &call->update;
     mcds_limit_value value = {0};
+    mcds_limit_value seen;
     struct mcds__take_entry entry;
     int64_t number = update->number;
     assert(update->code == MCDS__MAP_CHANGED || update->code == MCDS__MAP_REFUSED);
@@ -54,9 +79,12 @@ static void take_value(const struct limit_take *call)
     }
     mcds_bytes bytes = {update->entry, update->entry_length};
     int64_t full_ns = latest_full_ns(call->limit) - (number < 0 ? number : 0);
-    if (mcds__take_read_entry(bytes, &entry))
-        full_ns = mcds__take_full_ns(&entry) - update->time_ms * NS_PER_MS;
     value.full_ms = mcds__limit_ms(full_ns);
+    if (mcds__take_read_entry(bytes, &entry) &&
+        mcds__limit_see(call->limit, &entry, update->time_ms, &seen) == MCDS_OK) {
+        value.full_ms = seen.full_ms;
+        value.remaining = seen.remaining;
+    }
     mcds__sized_write(MCDS__SIZED_mcds_limit_value, call->value_out, &value);
 }
 
@@ -128,30 +156,6 @@ int mcds__limit_take_bucket(mcds_limit *limit, const struct mcds__operation_kind
     call->update.wants_code = true;
     call->update.wants_entry = value_out != NULL;
     return mcds__call_launch(&call->base, start);
-}
-
-int mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entry,
-                    int64_t own_ms, mcds_limit_value *value_out)
-{
-    struct mcds__take_entry after = *entry;
-    struct mcds__take one = {.tokens = 1};
-    int64_t number = 0;
-    *value_out = (mcds_limit_value){
-        .full_ms = mcds__limit_ms(mcds__take_full_ns(entry) - own_ms * NS_PER_MS)};
-    if (limit->rate_count == 0)
-        return MCDS_OK;
-    assert(limit->rate_count <= MCDS_LIMIT_RATES_MAX);
-    copy_rates(limit, &one);
-    switch (mcds__take_decide(&one, own_ms, &after, &number)) {
-    case MCDS__MAP_CHANGED:
-        value_out->remaining = (uint64_t)number + 1;
-        return MCDS_OK;
-    case MCDS__MAP_REFUSED:
-        value_out->retry_ms = mcds__limit_ms(number);
-        return MCDS_OK;
-    default:
-        return MCDS_TOO_OLD;
-    }
 }
 
 static enum mcds__step step_get(struct mcds__operation *operation)

@@ -196,7 +196,8 @@ static enum mcds__step window_decide(struct limit_window *call)
                                          .full_ms = full_after(call)};
         return window_finish(call, MCDS_OK);
     }
-    call->value = (mcds_limit_value){.retry_ms = wait_for(call, call->tokens),
+    call->value = (mcds_limit_value){.remaining = most < limit->count ? limit->count - most : 0,
+                                     .retry_ms = wait_for(call, call->tokens),
                                      .full_ms = full_after(call)};
     call->stage = GIVING_BACK;
     call->requests[0] = call->requests[COUNT];
