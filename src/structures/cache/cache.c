@@ -51,6 +51,24 @@ uint64_t mcds__cache_keep_ms(const mcds_cache *cache, int64_t shown_till_ms, int
     return (uint64_t)left_ms + MCDS__CACHE_SPARE_MS + cache->ttl_early_ms;
 }
 
+enum mcds__step mcds__cache_end(struct mcds__operation *operation, bool doubt)
+{
+    if (doubt && operation->result != MCDS_OK)
+        operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
+enum mcds__step mcds__cache_repeat(struct mcds__operation *operation, const mcds_reply *reply,
+                                   bool *doubt)
+{
+    assert(reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS);
+    *doubt = *doubt || reply->outcome == MCDS_OUT_UNKNOWN;
+    if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    (void)mcds__operation_fail(operation, reply);
+    return mcds__cache_end(operation, *doubt);
+}
+
 int mcds__cache_check_key(const mcds_cache *cache, const struct mcds__operation_kind *kind,
                           const char *what, mcds_bytes key)
 {

@@ -57,6 +57,13 @@ static inline uint64_t mcds__cache_lease_ms(const mcds_cache *cache, uint64_t ms
 /* The ttl of an item that is shown until then. */
 uint64_t mcds__cache_keep_ms(const mcds_cache *cache, int64_t shown_till_ms, int64_t now_ms);
 
+/* The end of a change. With `doubt`, an earlier reply was lost, and
+ * every result but MCDS_OK is AMBIGUOUS. */
+enum mcds__step mcds__cache_end(struct mcds__operation *operation, bool doubt);
+/* After a refused or lost write that may be repeated: repeats the request, or fails. */
+enum mcds__step mcds__cache_repeat(struct mcds__operation *operation, const mcds_reply *reply,
+                                   bool *doubt);
+
 /* Arguments of a call. Each returns MCDS_OK or MCDS_INVALID, with the sentence set. */
 int mcds__cache_check_key(const mcds_cache *cache, const struct mcds__operation_kind *kind,
                           const char *what, mcds_bytes key);

@@ -29,9 +29,7 @@ static enum mcds__step cache_change_again(struct mcds__cache_change *call,
         (void)mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(OTHERS_KEPT_CHANGING));
     else
         (void)mcds__operation_fail_read(operation, trouble);
-    if (call->doubt)
-        operation->result = MCDS_AMBIGUOUS;
-    return MCDS__DONE;
+    return mcds__cache_end(operation, call->doubt);
 }
 
 static enum mcds__step cache_change_take_look(struct mcds__cache_change *call)
@@ -43,15 +41,10 @@ static enum mcds__step cache_change_take_look(struct mcds__cache_change *call)
         if (mcds__is_transport_trouble(reply))
             return cache_change_again(call, reply);
         (void)mcds__operation_fail_read(&call->base, reply);
-        if (call->doubt)
-            call->base.result = MCDS_AMBIGUOUS;
-        return MCDS__DONE;
+        return mcds__cache_end(&call->base, call->doubt);
     }
-    if (call->decide(call, &write) == MCDS__DONE) {
-        if (call->doubt && call->base.result < 0)
-            call->base.result = MCDS_AMBIGUOUS;
-        return MCDS__DONE;
-    }
+    if (call->decide(call, &write) == MCDS__DONE)
+        return mcds__cache_end(&call->base, call->doubt);
     assert(write.command == MCDS_ADD || write.command == MCDS_CAS ||
            write.command == MCDS_DELETE);
     call->stage = CACHE_CHANGE_WRITE;
@@ -79,9 +72,7 @@ static enum mcds__step cache_change_take_write(struct mcds__cache_change *call)
         return cache_change_again(call, reply);
     default:
         (void)mcds__operation_fail(&call->base, reply);
-        if (call->doubt)
-            call->base.result = MCDS_AMBIGUOUS;
-        return MCDS__DONE;
+        return mcds__cache_end(&call->base, call->doubt);
     }
 }
 

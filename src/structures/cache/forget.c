@@ -27,13 +27,7 @@ static enum mcds__step cache_forget_take(struct cache_forget *call)
     call->is_asked = false;
     if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_OK);
-    call->doubt = call->doubt || reply->outcome == MCDS_OUT_UNKNOWN;
-    if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
-        return MCDS__SLEEP;
-    (void)mcds__operation_fail(operation, reply);
-    if (call->doubt)
-        operation->result = MCDS_AMBIGUOUS;
-    return MCDS__DONE;
+    return mcds__cache_repeat(operation, reply, &call->doubt);
 }
 
 static enum mcds__step step_cache_forget(struct mcds__operation *operation)

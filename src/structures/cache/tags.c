@@ -28,13 +28,7 @@ static enum mcds__step cache_bump_take(struct cache_bump *call)
         return mcds__operation_finish(operation, MCDS_OK);
     if (reply->outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, call->doubt ? MCDS_OK : MCDS_NOT_FOUND);
-    call->doubt = call->doubt || reply->outcome == MCDS_OUT_UNKNOWN;
-    if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
-        return MCDS__SLEEP;
-    (void)mcds__operation_fail(operation, reply);
-    if (call->doubt)
-        operation->result = MCDS_AMBIGUOUS;
-    return MCDS__DONE;
+    return mcds__cache_repeat(operation, reply, &call->doubt);
 }
 
 static enum mcds__step step_cache_bump(struct mcds__operation *operation)
