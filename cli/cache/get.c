@@ -4,10 +4,12 @@
  *            ours to fill: run COMMAND, renew the claim meanwhile, then put or fail
  *            another's: wait
  *
- * A store that fails keeps nobody from the value: COMMAND runs, and its output is not stored. */
+ * If the store fails, COMMAND runs all the same, and its output is not stored. Signals arrive only
+ * through `signals` from before the look on, so that none ends mcds while it has the claim. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cache/program.h"
 #include "io/exit.h"
@@ -19,6 +21,12 @@
 #define FILL_MS 10000
 /* Longer than the claim of one that has died. */
 #define WAIT_MS (FILL_MS + 5000)
+/* How long a wait for another's fill continues before it checks for signals. */
+#define SLICE_MS 200
+#define NS_PER_MS INT64_C(1000000)
+/* The failure that is stored: other callers exit with the same code. */
+#define FAILURE "the command exited with "
+#define CODE_MAX 255
 #define VALUE_MAX ((size_t)64 << 20)
 
 struct getting {
@@ -26,6 +34,7 @@ struct getting {
     const struct command *command;
     mcds_cache *cache;
     mcds_cache_claim claim;
+    struct signals signals;
     mcds_value value;
     bool has_value; /* to be shown if COMMAND fails */
     bool is_stored;
@@ -96,36 +105,59 @@ static void store(struct getting *getting, const mcds_bytes *value)
         complain_unstored(getting);
 }
 
+/* Gives the key back: the next caller runs its COMMAND. */
+static void give_back(struct getting *getting)
+{
+    if (getting->claim.mine && mcds_cache_release(getting->cache, &getting->claim) < 0)
+        complain_unstored(getting); /* the claim ends by itself */
+}
+
+/* Prints the stale value, and why it is stale. */
+static int print_stale(struct getting *getting, const char *sentence)
+{
+    complain(&getting->session->output, "%s; this is the stale value", sentence);
+    return print_held(getting);
+}
+
 /* COMMAND has failed: the stale value if there is one, else its own code. */
 static int take_failure(struct getting *getting, int status, bool is_reported)
 {
     struct output *output = &getting->session->output;
     char failure[64];
     char sentence[SENTENCE_MAX];
-    (void)snprintf(failure, sizeof failure, "the command exited with %d", status);
+    (void)snprintf(failure, sizeof failure, FAILURE "%d", status);
     if (getting->claim.mine &&
         mcds_cache_fail(getting->cache, &getting->claim, mcds_text(failure)) < 0)
         complain_unstored(getting);
     (void)snprintf(sentence, sizeof sentence, "cache '%.200s': %s",
                    getting->command->arguments[0], failure);
-    if (getting->has_value) {
-        complain(output, "%s; this is the stale value", sentence);
-        return print_held(getting);
-    }
+    if (getting->has_value)
+        return print_stale(getting, sentence);
     if (output->json && !is_reported)
         report_failure(output, getting->command, status, "MCDS_IO", sentence);
     return status;
 }
 
-/* A signal has ended the call: the next caller runs COMMAND. */
-static int take_interrupt(struct getting *getting, int number)
+/* COMMAND could not be run, which says nothing about the source. */
+static int take_not_run(struct getting *getting, int status)
 {
     char sentence[SENTENCE_MAX];
-    if (getting->claim.mine && mcds_cache_release(getting->cache, &getting->claim) < 0)
-        complain_unstored(getting); /* the claim ends by itself */
-    (void)snprintf(sentence, sizeof sentence,
-                   "cache '%.200s': ended by signal %d; the value is not stored",
-                   getting->command->arguments[0], number);
+    give_back(getting);
+    (void)snprintf(sentence, sizeof sentence, "cache '%.200s': the command cannot be run",
+                   getting->command->arguments[0]);
+    return getting->has_value ? print_stale(getting, sentence) : status;
+}
+
+/* A signal has ended the call. */
+static int take_interrupt(struct getting *getting)
+{
+    char sentence[SENTENCE_MAX];
+    int number = getting->signals.number;
+    bool was_mine = getting->claim.mine;
+    give_back(getting);
+    (void)snprintf(sentence, sizeof sentence, "cache '%.200s': ended by signal %d%s",
+                   getting->command->arguments[0], number,
+                   was_mine ? "; the value is not stored" : "");
     report_failure(&getting->session->output, getting->command, STATUS_SIGNAL + number,
                    "MCDS_IO", sentence);
     return STATUS_SIGNAL + number;
@@ -148,12 +180,14 @@ static int take_output(struct getting *getting, const struct collected *collecte
     mcds_bytes value = {collected->data, collected->length};
     bool is_nothing = is_given(getting->command, OPTION_NOTHING) &&
                       (uint64_t)status == number_of(getting->command, OPTION_NOTHING, 0);
-    if (collected->interrupt != 0)
-        return take_interrupt(getting, collected->interrupt);
+    if (getting->signals.number != 0)
+        return take_interrupt(getting);
+    if (collected->is_not_run)
+        return take_not_run(getting, status);
     if (collected->is_too_long || collected->is_out_of_memory)
         return take_too_long(getting);
     if (status != 0 && !is_nothing)
-        return take_failure(getting, status, collected->is_not_run);
+        return take_failure(getting, status, false);
     store(getting, is_nothing ? NULL : &value);
     if (is_nothing)
         return report_nothing(getting);
@@ -163,8 +197,13 @@ static int take_output(struct getting *getting, const struct collected *collecte
 static int fill(struct getting *getting)
 {
     struct collected collected = {.data = NULL};
-    int status = program_run(getting->session, getting->command, &collected, VALUE_MAX,
-                             keep_claim, getting, FILL_MS / 3);
+    const struct program program = {.signals = &getting->signals,
+                                    .collected = &collected,
+                                    .length_max = VALUE_MAX,
+                                    .renew = keep_claim,
+                                    .context = getting,
+                                    .every_ms = FILL_MS / 3};
+    int status = program_run(getting->session, getting->command, &program);
     status = take_output(getting, &collected, status);
     free(collected.data);
     return status;
@@ -173,8 +212,7 @@ static int fill(struct getting *getting)
 /* No COMMAND: what there is. */
 static int get_only(struct getting *getting, int result)
 {
-    if (getting->claim.mine && mcds_cache_release(getting->cache, &getting->claim) < 0)
-        complain_unstored(getting); /* the claim ends by itself */
+    give_back(getting);
     if (result == MCDS_OK)
         return print_held(getting);
     if (result == MCDS_NOT_FOUND)
@@ -182,16 +220,30 @@ static int get_only(struct getting *getting, int result)
     return report(&getting->session->output, getting->command, NULL, result, NULL);
 }
 
-/* The source failed a moment ago: what its caller has said. */
+/* The code of the COMMAND that failed; STATUS_IO where a program has described its failure. */
+static int status_of_failure(mcds_bytes failure)
+{
+    const size_t length = strlen(FAILURE);
+    const char *text = failure.data;
+    int status = 0;
+    if (failure.length <= length || memcmp(text, FAILURE, length) != 0)
+        return STATUS_IO;
+    for (size_t i = length; i < failure.length && text[i] >= '0' && text[i] <= '9'; i++)
+        status = status <= CODE_MAX ? 10 * status + text[i] - '0' : status;
+    return status > 0 && status <= CODE_MAX ? status : STATUS_IO;
+}
+
+/* The source failed a moment ago, for this or another caller. */
 static int report_failed_before(struct getting *getting)
 {
+    const mcds_value *failure = &getting->value;
+    int status = status_of_failure((mcds_bytes){failure->data, failure->length});
     char sentence[SENTENCE_MAX];
-    (void)snprintf(sentence, sizeof sentence,
-                   "cache '%.200s': %.*s; no caller runs it again yet",
-                   getting->command->arguments[0], (int)getting->value.length,
-                   (const char *)getting->value.data);
-    report_failure(&getting->session->output, getting->command, STATUS_IO, "MCDS_IO", sentence);
-    return STATUS_IO;
+    (void)snprintf(
+        sentence, sizeof sentence, "cache '%.200s': %.*s; no caller runs it again yet",
+        getting->command->arguments[0], (int)failure->length, (const char *)failure->data);
+    report_failure(&getting->session->output, getting->command, status, "MCDS_IO", sentence);
+    return status;
 }
 
 static bool is_store_away(int result)
@@ -199,13 +251,36 @@ static bool is_store_away(int result)
     return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE || result == MCDS_FULL;
 }
 
+static int64_t now_ms(void)
+{
+    const mcds_env *env = mcds_env_system();
+    return env->monotonic_ns(env->self) / NS_PER_MS;
+}
+
+/* Looks in slices, between which a signal can end the wait. */
+static int look(struct getting *getting)
+{
+    const struct command *command = getting->command;
+    int64_t left_ms = WAIT_MS;
+    int64_t until_ms = now_ms() + left_ms;
+    int result;
+    do {
+        uint32_t slice_ms = left_ms < SLICE_MS ? (uint32_t)left_ms : SLICE_MS;
+        result = mcds_cache_look(getting->cache, command->bytes[1], tags_of(command),
+                                 command->element_count, slice_ms, &getting->value,
+                                 &getting->claim);
+        left_ms = until_ms - now_ms();
+    } while (signals_take(&getting->signals, 0) == 0 && result == MCDS_BUSY && left_ms > 0);
+    return result;
+}
+
 static int look_and_fill(struct getting *getting)
 {
     const struct command *command = getting->command;
-    int result = mcds_cache_look(getting->cache, command->bytes[1], tags_of(command),
-                                 command->element_count, WAIT_MS, &getting->value,
-                                 &getting->claim);
+    int result = look(getting);
     getting->has_value = result == MCDS_OK;
+    if (getting->signals.number != 0)
+        return take_interrupt(getting);
     if (result == MCDS_IO && getting->value.length > 0)
         return report_failed_before(getting);
     if (command->program == NULL)
@@ -227,6 +302,7 @@ int cache_get(struct session *session, const struct command *command)
     struct getting getting = {.session = session,
                               .command = command,
                               .claim = MCDS_CACHE_CLAIM_INIT,
+                              .signals = {.file = -1},
                               .value = MCDS_VALUE_INIT};
     void *handle = NULL;
     int status = session_open_store(session);
@@ -236,7 +312,10 @@ int cache_get(struct session *session, const struct command *command)
     if (result != MCDS_OK)
         return report(&session->output, command, NULL, result, NULL);
     getting.cache = handle;
-    status = look_and_fill(&getting);
+    status = signals_open(&getting.signals, &session->output, command);
+    if (status == STATUS_DONE)
+        status = look_and_fill(&getting);
+    signals_close(&getting.signals);
     mcds_value_free(&getting.value);
     cache_close(handle);
     return status;

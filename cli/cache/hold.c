@@ -45,10 +45,19 @@ static int hold_and_run(struct session *session, const struct command *command,
                         mcds_cache *cache)
 {
     char said[FAILURE_CAPACITY];
+    struct signals signals;
+    const struct program program = {.signals = &signals};
+    /* None ends mcds while it holds a key. */
+    int status = signals_open(&signals, &session->output, command);
+    if (status != STATUS_DONE)
+        return status;
     int result = hold_all(cache, command);
-    if (result != MCDS_OK)
+    if (result != MCDS_OK) {
+        signals_close(&signals);
         return report(&session->output, command, NULL, result, NULL);
-    int status = program_run(session, command, NULL, 0, NULL, NULL, 0);
+    }
+    status = program_run(session, command, &program);
+    signals_close(&signals);
     result = forget_all(cache, command);
     if (result == MCDS_OK)
         return status;

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,18 +25,11 @@
 extern char **environ;
 
 struct running {
-    struct collected *collected;
-    size_t length_max;
+    const struct program *program;
     size_t capacity; /* of collected->data */
     pid_t pid;
     int output;         /* -1: not gathered, or at its end */
-    int signals;        /* signalfd of SIGCHLD and of those that are passed */
-    int interrupt;      /* the first signal that was received, or 0 */
     int64_t kill_at_ms; /* 0: not asked to stop */
-    sigset_t mask_before;
-    void (*renew)(void *context);
-    void *context;
-    int every_ms;
     int64_t renew_at_ms;
 };
 
@@ -48,56 +40,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int report_not_run(const struct session *session, const struct command *command,
-                          int reason)
-{
-    char sentence[SENTENCE_MAX];
-    bool is_missing = reason == ENOENT;
-    int status = is_missing ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
-    struct output output = session->output;
-    (void)snprintf(sentence, sizeof sentence, "cache '%.200s': %.200s cannot be run: %s%s",
-                   command->arguments[0], command->program[0], strerror(reason),
-                   advice_on_errno(reason));
-    report_failure(&output, command, status, is_missing ? "MCDS_NOT_FOUND" : "MCDS_IO",
-                   sentence);
-    return status;
-}
-
-/* Blocks SIGCHLD and the signals that are passed, and opens them for reading. They stay blocked, so
- * that mcds gives the key back before it ends. Returns 0 or an errno. */
-static int take_signals(struct running *running)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action;
-    sigset_t taken;
-    (void)sigemptyset(&taken);
-    (void)sigaddset(&taken, SIGCHLD);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            (void)sigaddset(&taken, numbers[i]);
-    running->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (running->signals < 0)
-        return errno;
-    (void)sigprocmask(SIG_BLOCK, &taken, &running->mask_before);
-    return 0;
-}
-
-/* Passes the signals received. Those of a terminal reach the command without mcds. */
-static void pass_signals(struct running *running, bool has_ended)
-{
-    struct signalfd_siginfo info;
-    while (read(running->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGCHLD)
-            continue;
-        if (running->interrupt == 0)
-            running->interrupt = (int)info.ssi_signo;
-        if (!has_ended && info.ssi_code != SI_KERNEL)
-            (void)kill(running->pid, (int)info.ssi_signo);
-    }
-}
-
 /* Starts it with the signal actions and the mask that mcds was started with. Returns 0 or an errno. */
-static int start(const struct session *session, char *const *program, int output,
+static int start(const struct session *session, char *const *words, int output,
                  struct running *running)
 {
     posix_spawn_file_actions_t actions;
@@ -116,15 +60,14 @@ static int start(const struct session *session, char *const *program, int output
     }
     int reason = posix_spawnattr_setsigdefault(&attributes, &defaults);
     if (reason == 0)
-        reason = posix_spawnattr_setsigmask(&attributes, &running->mask_before);
+        reason = posix_spawnattr_setsigmask(&attributes, &running->program->signals->before);
     if (reason == 0)
         reason = posix_spawnattr_setflags(&attributes,
                                           POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     if (reason == 0 && output >= 0)
         reason = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     if (reason == 0)
-        reason = posix_spawnp(&running->pid, program[0], &actions, &attributes, program,
-                              environ);
+        reason = posix_spawnp(&running->pid, words[0], &actions, &attributes, words, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)posix_spawnattr_destroy(&attributes);
     return reason;
@@ -151,10 +94,10 @@ static bool grow(struct running *running, size_t length)
     size_t capacity = 2 * length;
     if (length <= running->capacity)
         return true;
-    char *data = realloc(running->collected->data, capacity);
+    char *data = realloc(running->program->collected->data, capacity);
     if (data == NULL)
         return false;
-    running->collected->data = data;
+    running->program->collected->data = data;
     running->capacity = capacity;
     return true;
 }
@@ -163,7 +106,7 @@ static bool grow(struct running *running, size_t length)
 static void gather(struct running *running)
 {
     char chunk[CHUNK];
-    struct collected *collected = running->collected;
+    struct collected *collected = running->program->collected;
     ssize_t got = read(running->output, chunk, sizeof chunk);
     if (got <= 0) {
         if (got == 0 || errno != EINTR)
@@ -171,7 +114,7 @@ static void gather(struct running *running)
         return;
     }
     size_t length = collected->length + (size_t)got;
-    collected->is_too_long = length > running->length_max;
+    collected->is_too_long = length > running->program->length_max;
     collected->is_out_of_memory = !collected->is_too_long && !grow(running, length);
     if (collected->is_too_long || collected->is_out_of_memory) {
         stop(running);
@@ -184,8 +127,8 @@ static void gather(struct running *running)
 /* The time until the next renewal; where there is no output, a little. */
 static int64_t time_left(const struct running *running)
 {
-    int64_t left_ms = running->renew != NULL ? running->renew_at_ms - now_ms() : 1000;
-    if (running->output < 0 && running->collected != NULL && left_ms > LOOK_MS)
+    int64_t left_ms = running->program->every_ms > 0 ? running->renew_at_ms - now_ms() : 1000;
+    if (running->output < 0 && running->program->collected != NULL && left_ms > LOOK_MS)
         left_ms = LOOK_MS;
     return left_ms > 0 ? left_ms : 0;
 }
@@ -193,15 +136,16 @@ static int64_t time_left(const struct running *running)
 /* Waits for output, for a signal, or for the next renewal. */
 static void wait_a_while(struct running *running)
 {
-    if (running->renew != NULL && now_ms() >= running->renew_at_ms) {
-        running->renew(running->context);
-        running->renew_at_ms = now_ms() + running->every_ms;
+    const struct program *program = running->program;
+    if (program->every_ms > 0 && now_ms() >= running->renew_at_ms) {
+        program->renew(program->context);
+        running->renew_at_ms = now_ms() + program->every_ms;
     }
     struct pollfd files[] = {{.fd = running->output, .events = POLLIN},
-                             {.fd = running->signals, .events = POLLIN}};
+                             {.fd = program->signals->file, .events = POLLIN}};
     if (poll(files, 2, (int)time_left(running)) > 0 && files[0].revents != 0)
         gather(running);
-    pass_signals(running, false);
+    (void)signals_take(program->signals, running->pid);
     if (running->kill_at_ms != 0 && now_ms() >= running->kill_at_ms)
         (void)kill(running->pid, SIGKILL);
 }
@@ -209,16 +153,16 @@ static void wait_a_while(struct running *running)
 /* After a signal, what the command leaves running does not keep mcds by its output. */
 static int wait_for_end(struct running *running)
 {
+    struct signals *signals = running->program->signals;
     int status = 0;
     pid_t ended = 0;
     while (ended == 0 || (ended < 0 && errno == EINTR)) {
         wait_a_while(running);
-        bool has_more = running->output >= 0 && running->interrupt == 0;
+        bool has_more = running->output >= 0 && signals->number == 0;
         ended = has_more ? 0 : waitpid(running->pid, &status, WNOHANG);
     }
-    pass_signals(running, true);
-    if (running->interrupt != 0)
-        return STATUS_SIGNAL + running->interrupt;
+    if (signals_take(signals, 0) != 0)
+        return STATUS_SIGNAL + signals->number;
     if (ended < 0)
         return STATUS_INTERNAL;
     return WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
@@ -228,10 +172,9 @@ static int start_and_wait(const struct session *session, const struct command *c
                           struct running *running)
 {
     int ends[2] = {-1, -1};
-    struct collected *collected = running->collected;
-    int reason = take_signals(running);
-    if (reason == 0 && collected != NULL && pipe2(ends, O_CLOEXEC) != 0)
-        reason = errno;
+    struct collected *collected = running->program->collected;
+    struct output output = session->output;
+    int reason = collected != NULL && pipe2(ends, O_CLOEXEC) != 0 ? errno : 0;
     if (reason == 0)
         reason = start(session, command->program, ends[1], running);
     if (ends[1] >= 0)
@@ -239,27 +182,15 @@ static int start_and_wait(const struct session *session, const struct command *c
     running->output = ends[0];
     if (collected != NULL)
         collected->is_not_run = reason != 0;
-    int status = reason == 0 ? wait_for_end(running) : report_not_run(session, command, reason);
-    if (collected != NULL)
-        collected->interrupt = running->interrupt;
-    return status;
+    return reason == 0 ? wait_for_end(running) : report_not_run(&output, command, reason);
 }
 
 int program_run(const struct session *session, const struct command *command,
-                struct collected *collected, size_t length_max, void (*renew)(void *context),
-                void *context, int every_ms)
+                const struct program *program)
 {
-    struct running running = {.collected = collected,
-                              .length_max = length_max,
-                              .output = -1,
-                              .signals = -1,
-                              .renew = renew,
-                              .context = context,
-                              .every_ms = every_ms,
-                              .renew_at_ms = now_ms() + every_ms};
+    struct running running = {
+        .program = program, .output = -1, .renew_at_ms = now_ms() + program->every_ms};
     int status = start_and_wait(session, command, &running);
     close_output(&running);
-    if (running.signals >= 0)
-        (void)close(running.signals);
     return status;
 }

@@ -2,6 +2,7 @@
 #ifndef MCDS_CLI_CACHE_PROGRAM_H
 #define MCDS_CLI_CACHE_PROGRAM_H
 
+#include "io/signals.h"
 #include "run/session.h"
 
 /* The whole output of a command. */
@@ -11,17 +12,23 @@ struct collected {
     bool is_too_long;
     bool is_out_of_memory;
     bool is_not_run; /* its sentence is printed */
-    int interrupt;   /* the signal that mcds received and passed, or 0 */
 };
 
-/* Runs a command to its end. With `collected`, its standard output is gathered there, at most
- * `length_max` bytes, and a command that prints more is stopped; else it has ours. SIGINT, SIGTERM and
- * SIGHUP are passed to the command, and stay blocked afterwards. `renew` is called every `every_ms` until then, if it is not
- * NULL. Returns the exit code: that of the command, 128 + N when signal N ended it or was passed, or,
- * with the sentence printed, 126 or 127. */
+/* How to run a command. */
+struct program {
+    struct signals *signals;     /* open */
+    struct collected *collected; /* gathers standard output; NULL: the command has ours */
+    size_t length_max;           /* a command that prints more is stopped */
+    void (*renew)(void *context);
+    void *context;
+    int every_ms; /* between two calls of `renew`, until the command has ended; 0: none */
+};
+
+/* Runs the command to its end. The signals are passed to it. Returns the exit code: that of the
+ * command, 128 + N when signal N ended it or was received, or, with the sentence printed, 126 or
+ * 127. */
 int program_run(const struct session *session, const struct command *command,
-                struct collected *collected, size_t length_max, void (*renew)(void *context),
-                void *context, int every_ms);
+                const struct program *program);
 
 /* Tags are the values of --tag. NULL where there is none. */
 static inline const mcds_bytes *tags_of(const struct command *command)

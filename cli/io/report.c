@@ -1,6 +1,7 @@
 /* Prints the result of a command: a line, an object, a sentence. */
 #include "io/report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,6 +75,17 @@ void report_failure(struct output *output, const struct command *command, int st
         output_text(output, "", "-", SHOWN);
         output_end(output);
     }
+}
+
+int report_not_run(struct output *output, const struct command *command, int reason)
+{
+    char sentence[SENTENCE_MAX];
+    int status = reason == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+    (void)snprintf(sentence, sizeof sentence, "%s '%.200s': %.200s cannot be run: %s%s",
+                   command->noun->word, command->arguments[0], command->program[0],
+                   strerror(reason), advice_on_errno(reason));
+    report_failure(output, command, status, "MCDS_IO", sentence);
+    return status;
 }
 
 /* Prints what may have been done, and what to do now. */

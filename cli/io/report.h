@@ -26,6 +26,9 @@ int report(struct output *output, const struct command *command, const struct an
 void report_failure(struct output *output, const struct command *command, int status,
                     const char *name, const char *sentence);
 
+/* Prints that COMMAND cannot be run, for this errno. Returns the exit code, 126 or 127. */
+int report_not_run(struct output *output, const struct command *command, int reason);
+
 /* Prints that a command succeeded, with --json only. */
 void report_done(struct output *output, const struct command *command, const char *done);
 

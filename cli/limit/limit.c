@@ -5,17 +5,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
+#include "io/signals.h"
 #include "parse/values.h"
 #include "run/session.h"
 #include "table/nouns.h"
 
-#define NS_PER_MS INT64_C(1000000)
 #define MS_PER_S 1000.0
 #define DAY_MS UINT64_C(86400000)
 #define WORD_MAX 32
@@ -217,30 +216,13 @@ int limit_drop(void *handle, const struct command *command, struct answer *answe
     return mcds_limit_drop_start(handle, pipeline, tag);
 }
 
-static void sleep_ms(uint64_t ms)
-{
-    struct timespec left = {.tv_sec = (time_t)(ms / 1000),
-                            .tv_nsec = (long)(ms % 1000) * NS_PER_MS};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-    }
-}
-
 /* Replaces this process. Returns the exit code if that fails. */
-static int become(const struct session *session, const struct command *command)
+static int become(struct session *session, const struct command *command)
 {
-    char sentence[600];
     (void)sigaction(SIGPIPE, &session->pipe_before, NULL);
     (void)sigaction(SIGXFSZ, &session->size_before, NULL);
     (void)execvp(command->program[0], command->program);
-    int reason = errno;
-    bool is_missing = reason == ENOENT;
-    int status = is_missing ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
-    (void)snprintf(sentence, sizeof sentence, "limit '%.200s': %.200s cannot be run: %s%s",
-                   command->arguments[0], command->program[0], strerror(reason),
-                   advice_on_errno(reason));
-    report_failure((struct output *)&session->output, command, status,
-                   is_missing ? "MCDS_NOT_FOUND" : "MCDS_IO", sentence);
-    return status;
+    return report_not_run(&session->output, command, errno);
 }
 
 static int report_refused(struct session *session, const struct command *command,
@@ -254,6 +236,11 @@ static int report_refused(struct session *session, const struct command *command
     return STATUS_BUSY;
 }
 
+static mcds_bytes identity_of(const struct command *command)
+{
+    return command->arguments[1] != NULL ? command->bytes[1] : command->bytes[0];
+}
+
 /* Reserves a turn. Returns an exit code, 0 with the time to wait. */
 static int reserve(struct session *session, const struct command *command,
                    uint64_t *delay_ms_out)
@@ -263,10 +250,9 @@ static int reserve(struct session *session, const struct command *command,
     mcds_limit_options options = MCDS_LIMIT_OPTIONS_INIT;
     (void)read_rates(command, &options);
     uint64_t patience_ms = options.form == MCDS_LIMIT_WINDOW ? 0 : DAY_MS;
-    mcds_bytes identity = command->arguments[1] != NULL ? command->bytes[1] : command->bytes[0];
     int result = limit_open(session->store, command, &handle);
     if (result == MCDS_OK)
-        result = mcds_limit_take(handle, identity, 1,
+        result = mcds_limit_take(handle, identity_of(command), 1,
                                  (uint32_t)number_of(command, OPTION_PATIENCE, patience_ms),
                                  &value);
     bool is_refused = result == MCDS_BUSY && value.retry_ms > 0;
@@ -278,9 +264,44 @@ static int reserve(struct session *session, const struct command *command,
     return status;
 }
 
-int limit_run(struct session *session, const struct command *command)
+/* The wait has ended before the turn: gives the token back. Nothing is connected during the wait. */
+static int give_back(struct session *session, const struct command *command, int number)
+{
+    char sentence[SENTENCE_MAX];
+    void *handle = NULL;
+    int result = session_open(session);
+    if (result == MCDS_OK)
+        result = limit_open(session->store, command, &handle);
+    if (result == MCDS_OK)
+        result = mcds_limit_give(handle, identity_of(command), 1);
+    limit_close(handle);
+    const char *what = result == MCDS_OK          ? "is given back"
+                       : result == MCDS_AMBIGUOUS ? "may have been given back, or may still be"
+                                                  : "is not given back";
+    (void)snprintf(sentence, sizeof sentence,
+                   "limit '%.200s': ended by signal %d while it waited; the token %s",
+                   command->arguments[0], number, what);
+    report_failure(&session->output, command, STATUS_SIGNAL + number, "MCDS_IO", sentence);
+    return STATUS_SIGNAL + number;
+}
+
+/* Reserves a turn and waits for it. Returns 0 when it has come. */
+static int wait_for_turn(struct session *session, const struct command *command,
+                         struct signals *signals)
 {
     uint64_t delay_ms = 0;
+    int status = reserve(session, command, &delay_ms);
+    if (status != STATUS_DONE)
+        return status;
+    mcds_close(session->store);
+    session->store = NULL;
+    int number = signals_wait(signals, (int64_t)delay_ms);
+    return number != 0 ? give_back(session, command, number) : STATUS_DONE;
+}
+
+int limit_run(struct session *session, const struct command *command)
+{
+    struct signals signals;
     if (session_is_private(session)) {
         char sentence[400];
         (void)snprintf(sentence, sizeof sentence,
@@ -292,11 +313,13 @@ int limit_run(struct session *session, const struct command *command)
     }
     int status = session_open_store(session);
     if (status == STATUS_DONE)
-        status = reserve(session, command, &delay_ms);
+        status = signals_open(&signals, &session->output, command);
     if (status != STATUS_DONE)
         return status;
-    mcds_close(session->store);
-    session->store = NULL;
-    sleep_ms(delay_ms);
+    status = wait_for_turn(session, command, &signals);
+    signals_close(&signals);
+    if (status != STATUS_DONE)
+        return status;
+    (void)sigprocmask(SIG_SETMASK, &signals.before, NULL);
     return become(session, command);
 }

@@ -7,7 +7,6 @@
  * to end (TERM) at `stop` and ended (KILL) at `kill`, and between `kill` and the deadline the
  * supervisor kills what is left, even if we are stopped. Nothing runs at the deadline but what
  * this user may not signal. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -293,19 +292,6 @@ static int release(struct runner *runner, int status)
     return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
 }
 
-static int report_not_run(const struct runner *runner, int reason)
-{
-    char sentence[600];
-    bool is_missing = reason == ENOENT;
-    int status = is_missing ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
-    (void)snprintf(sentence, sizeof sentence, "lock '%.200s': %.200s cannot be run: %s%s",
-                   runner->name, runner->command->program[0], strerror(reason),
-                   advice_on_errno(reason));
-    report_failure(&runner->session->output, runner->command, status,
-                   is_missing ? "MCDS_NOT_FOUND" : "MCDS_IO", sentence);
-    return status;
-}
-
 /* Reports that the command was not started, for a reason of our own. */
 static int report_not_started(const struct runner *runner, int status, const char *name,
                               const char *why)
@@ -346,7 +332,8 @@ static int run_program(struct runner *runner)
     switch (child_start(&runner->child, program, guard_at_ns(runner),
                         &runner->watch.inheritance, &reason)) {
     case CHILD_FAILED:
-        return release(runner, report_not_run(runner, reason));
+        return release(runner,
+                       report_not_run(&runner->session->output, runner->command, reason));
     case CHILD_LATE:
         give_up(runner);
         return report_not_started(runner, STATUS_LOST, "MCDS_EXPIRED",

@@ -13,8 +13,9 @@
 static bool only_reads(const struct command *command)
 {
     const struct verb *verb = command->verb;
-    return verb->run == rm_run ||
-           (!verb->makes && (verb->done == NULL || is_given(command, OPTION_INFO)));
+    if (verb->run == rm_run || (verb->run == cache_get && command->program == NULL))
+        return true;
+    return !verb->makes && (verb->done == NULL || is_given(command, OPTION_INFO));
 }
 
 /* A line of a batch may make the default store. */

@@ -92,11 +92,11 @@ static const struct verb cache_verbs[] = {
      .runs_program = true,
      .help =
          "Print the value of KEY, unchanged. If there is none, run COMMAND, print its output "
-         "and "
-         "store it when COMMAND exits with 0. Of all callers on all machines, one runs "
+         "and store it when COMMAND exits with 0. Of all callers on all machines, one runs "
          "COMMAND; the others wait for its output, or print the stale value. If COMMAND fails, "
-         "print the stale value, or exit with its code; no caller runs it again for 1s, then "
-         "2s, at most 1m. The output is stored and printed as a whole, up to 64 MB. A "
+         "print the stale value, or exit with its code, as the other callers do; no caller "
+         "runs it again for 1s, then 2s, at most 1m. The output is stored and printed as a "
+         "whole, up to 64 MB. A "
          "caller that is killed blocks KEY for 10s, on memcached 12s. Without COMMAND, only "
          "print what there is."},
     {.word = "forget",
@@ -129,7 +129,9 @@ static const struct verb cache_verbs[] = {
      .start = cache_clear,
      .print = cache_print_clear,
      .done = "cleared",
-     .help = "Forget all values."},
+     .help =
+         "Forget all values. Makes the cache when there is none: the store may have lost it, "
+         "and a COMMAND that runs now must not store its output."},
     {DROP, .start = cache_drop,
      .help = "Erase the cache: forget all values, and leave no key "
              "but the values, which the store drops with their ttl."},
@@ -242,8 +244,8 @@ static const struct verb limit_verbs[] = {
      .done = "taken",
      .help =
          "Take N tokens of IDENTITY. Prints 'taken' and the number that is left, or 'refused' "
-         "and the seconds after which the same take passes, and then exits with 1. Nobody "
-         "need be asked twice: a refusal takes nothing."},
+         "and the seconds after which the same take passes, and then exits with 1. A refused "
+         "take takes no token."},
     {.word = "get",
      .arguments = takes_identity,
      .options = RATES,
@@ -266,9 +268,10 @@ static const struct verb limit_verbs[] = {
      .makes = true,
      .start = limit_take,
      .run = limit_run,
-     .help = "Take a token, wait until its time has come, then run COMMAND in place of mcds. "
-             "When the time would come after --patience, nothing is taken, and the exit code "
-             "is 75."},
+     .help =
+         "Take a token, wait until it is available, then run COMMAND in place of mcds. If the "
+         "wait would be longer than --patience, take no token and exit with 75. A signal "
+         "during the wait gives the token back; SIGKILL does not."},
     {.word = "ls",
      .arguments = takes_name,
      .options = BIT(OPTION_CURSOR) | BIT(OPTION_LIMIT),
@@ -277,10 +280,9 @@ static const struct verb limit_verbs[] = {
      .start = limit_ls,
      .print = limit_print_ls,
      .has_more = limit_has_more,
-     .help =
-         "Print the identities that have not all their tokens, in no order: IDENTITY, a tab, "
-         "the seconds until it has. When --limit leaves some, standard error names the "
-         "CURSOR that continues; with --json, the last line does."},
+     .help = "Print the identities whose bucket is not full, in no order: IDENTITY, a tab, the "
+             "seconds until it is full. When --limit leaves some, standard error names the "
+             "CURSOR that continues; with --json, the last line does."},
     {DROP, .start = limit_drop, .help = "Erase the limit: every bucket is then full."},
     {.word = NULL},
 };

@@ -212,13 +212,13 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_TAG] = TAG("tag", "a tag of the value; may be given again"),
     [OPTION_STALE] = TIME(
         NONE, "stale", "TIME", 1, 30 * DAY_MS,
-        "after its ttl, print the value for so long, while one caller runs COMMAND (not)"),
+        "how long to print the value after its ttl, while one caller runs COMMAND (0)"),
     [OPTION_NOTHING] = NUMBER(
         NONE, "nothing", "CODE", 1, 255,
         "COMMAND exits with CODE where there is nothing for KEY: this is stored too, and the "
         "exit code (1 without COMMAND)"),
     [OPTION_FOR] = TIME(NONE, "for", "TIME", 50, 60 * MINUTE_MS,
-                        "the hold ends after so long, at least 3s on memcached (30s)"),
+                        "the longest time of the hold, at least 3s on memcached (30s)"),
     [OPTION_RATE] = {.word = "rate",
                      .placeholder = "RATE",
                      .kind = KIND_TEXT,
@@ -234,7 +234,7 @@ const struct parameter options[OPTION_COUNT] = {
                  "most the number of the rate in any such time"},
     [OPTION_PATIENCE] = TIME(
         NONE, "patience", "TIME", 0, 49 * DAY_MS,
-        "also take tokens that are free within this time; the answer is the time to wait (0; "
+        "also take tokens that are available within this time, and print the time to wait (0; "
         "run: 1d)"),
     [OPTION_HOW_MANY] = NUMBER(NONE, "count", "N", 1, MCDS_IDS_TAKE_MAX,
                                "how many ids, each one more than the one before (1)"),

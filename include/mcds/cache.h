@@ -368,7 +368,9 @@ MCDS_API MCDS_CHECKED int mcds_cache_forget_tag(mcds_cache *cache, mcds_bytes by
 MCDS_API MCDS_CHECKED int mcds_cache_forget_tag_start(mcds_cache *cache, mcds_bytes by,
                                                       mcds_pipeline *pipeline, uint64_t tag);
 
-/* Forgets all values of the cache. The store keeps their bytes until their time is over.
+/* Forgets all values of the cache. The store keeps their bytes until their time is over. The call
+ * makes a cache that does not exist: the store may have lost it during a fill, whose value must not
+ * be stored.
  * Returns:     MCDS_OK, also if there was no value
  *              MCDS_AMBIGUOUS  see below
  * Cost:        1, for any number of values

@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
 from fixture import SKIPPED, Fixture, is_possible
+from relay import Relay
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 LIMIT_S = 200
@@ -35,6 +37,20 @@ try:
 except BrokenPipeError:
     time.sleep(1000)
 """
+
+
+class SignalRelay(Relay):
+    """Passes the reply to a write when the test has sent its signal."""
+
+    def __init__(self, *arguments):
+        self.is_reached, self.may_pass = threading.Event(), threading.Event()
+        super().__init__(*arguments)
+
+    def pass_reply(self, data, client):
+        if b"HD" in data or b"STORED" in data:
+            self.is_reached.set()
+            self.may_pass.wait(LIMIT_S)
+        client.sendall(data)
 
 
 class CacheTest(unittest.TestCase):
@@ -76,6 +92,14 @@ class CacheTest(unittest.TestCase):
         except ProcessLookupError:
             pass
 
+    @staticmethod
+    def wait_until_blocked(process):
+        """Until it has blocked SIGTERM, which it does before it looks."""
+        blocked = 0
+        while not blocked >> (signal.SIGTERM - 1) & 1:
+            with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+                blocked = int(next(line for line in file if line.startswith("SigBlk")).split()[1], 16)
+
     def assert_dead(self, pid):
         with self.assertRaises(ProcessLookupError):
             os.kill(pid, 0)
@@ -83,9 +107,6 @@ class CacheTest(unittest.TestCase):
     def test_too_long(self):
         process = self.start("get", "en", "k", "--", "cat", "/dev/zero")
         self.assertEqual(self.end(process), (65, "", f"mcds: {TOO_LONG}\n"))
-        code, _, stderr = self.run_to_end("get", "en", "k", "--", "echo", "not run")
-        self.assertEqual((code, stderr),
-                         (74, "mcds: cache 'en': the command exited with 65; no caller runs it again yet\n"))
 
     def test_too_long_and_stubborn(self):
         process = self.start("--json", "get", "en", "k", "--", sys.executable, "-c", STUBBORN)
@@ -108,6 +129,48 @@ class CacheTest(unittest.TestCase):
             began = time.monotonic()
             self.assertEqual(self.run_to_end("get", "en", number.name, "--", "echo", "next"), (0, "next\n", ""))
             self.assertLess(time.monotonic() - began, CLAIM_S / 2, "the claim was not released")
+
+    def test_a_signal_before_the_command_starts(self):
+        """The claim is in the store, and mcds does not have its reply yet."""
+        for number in SIGNALS if STORE == "memcached" else ():
+            began = time.monotonic()
+            path = os.path.join(self.fixture.folder, f"relay-{number}.sock")
+            relay = SignalRelay(path, self.fixture.socket, 0)
+            self.addCleanup(relay.close)
+            self.environment["MCDS_STORE"] = f"memcached://{path}?connect_timeout=30000&timeout=120000"
+            process = self.start("get", "en", number.name, "--", "echo", "not printed")
+            self.assertTrue(relay.is_reached.wait(LIMIT_S))
+            process.send_signal(number)
+            relay.may_pass.set()
+            self.assertEqual(self.end(process), (128 + number, "", f"mcds: cache 'en': ended by signal {number:d}; "
+                                                 "the value is not stored\n"))
+            self.environment = self.fixture.environment(MCDS)
+            self.assertEqual(self.run_to_end("get", "en", number.name, "--", "echo", "next"), (0, "next\n", ""))
+            self.assertLess(time.monotonic() - began, CLAIM_S, "the claim was not released")
+
+    def test_a_signal_while_another_fills(self):
+        filler = self.start("get", "en", "k", "--", "sh", "-c", TRAPPER)
+        self.pid_of(filler)
+        for number in SIGNALS:
+            waiter = self.start("get", "en", "k", "--", "echo", "not run")
+            self.wait_until_blocked(waiter)
+            waiter.send_signal(number)
+            self.assertEqual(self.end(waiter), (128 + number, "", f"mcds: cache 'en': ended by signal {number:d}\n"))
+
+    def test_others_get_the_code_of_the_command(self):
+        """Each further failure doubles the time in which no caller runs it, so that one of these is in time."""
+        sentence = "cache 'en': the command exited with 22; no caller runs it again yet"
+        for _ in range(7):
+            code, stdout, stderr = self.run_to_end("--json", "get", "en", "k", "--", "sh", "-c", "exit 22")
+            self.assertEqual((code, json.loads(stdout)["exit"]), (22, 22))
+            if stderr == f"mcds: {sentence}\n":
+                break
+        self.assertEqual(json.loads(stdout)["error"], sentence)
+
+    def test_a_command_that_cannot_be_run_is_no_failure_of_the_source(self):
+        self.assertEqual(self.run_to_end("get", "en", "k", "--", "./missing")[0], 127)
+        self.assertEqual(self.run_to_end("get", "en", "k", "--", "/")[0], 126)
+        self.assertEqual(self.run_to_end("get", "en", "k", "--", "echo", "run"), (0, "run\n", ""))
 
     def test_what_a_command_leaves_does_not_keep_mcds(self):
         process = self.start("get", "en", "k", "--", "sh", "-c", "sleep 1000 2>/dev/null & echo $! >&2; wait")
@@ -133,7 +196,7 @@ class CacheTest(unittest.TestCase):
         self.assertEqual(json.loads(stdout), {"noun": "cache", "verb": "get", "name": "en", "result": "MCDS_IO",
                                               "error": "cache 'en': the command exited with 22", "exit": 22})
         code, stdout, _ = self.run_to_end("--json", "get", "en", "other", "--", "./missing")
-        self.assertEqual((code, json.loads(stdout)["exit"]), (127, 127))
+        self.assertEqual((code, json.loads(stdout)["exit"], json.loads(stdout)["result"]), (127, 127, "MCDS_IO"))
 
 
 if __name__ == "__main__":

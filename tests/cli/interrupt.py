@@ -1,6 +1,7 @@
 """Signals while mcds reads lines of standard input, or carries out several operations of one command line: what was
 carried out until then is printed, and what was not."""
 
+import json
 import os
 import signal
 import subprocess
@@ -269,6 +270,25 @@ class InterruptTest(unittest.TestCase):
         self.assertEqual(process.returncode, AMBIGUOUS)
         self.assertIn("mcds: set add: 1 operation was carried out; 1 may have been, or may still be: "
                       "check before you repeat\n", stderr)
+
+    def full_ms(self):
+        """The time until all tokens of the limit are back."""
+        return json.loads(self.read("--json", "limit", "get", "jobs", "jobs", "--rate", "1/h"))["full_ms"]
+
+    def test_a_limit_gets_its_token_back(self):
+        """A `limit run` that waits for its turn has taken its token."""
+        hour_ms = 3600 * 1000
+        self.assertEqual(self.read("limit", "run", "jobs", "--rate", "1/h", "--", "echo", "ran"), "ran\n")
+        for number in SIGNALS:
+            process = self.start("limit", "run", "jobs", "--rate", "1/h", "--", "echo", "not run")
+            while self.full_ms() <= hour_ms:
+                self.assertIsNone(process.poll())
+            process.send_signal(number)
+            stdout, stderr = process.communicate(timeout=LIMIT_S)
+            self.assertEqual((process.returncode, stdout, stderr),
+                             (128 + number, "", f"mcds: limit 'jobs': ended by signal {number:d} while it waited; "
+                                                "the token is given back\n"))
+            self.assertLessEqual(self.full_ms(), hour_ms)
 
 
 if __name__ == "__main__":
