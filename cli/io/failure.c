@@ -47,6 +47,8 @@ static const struct cause_saying {
      "it was made with --exact, --copies or --stripes; give that"},
     {"counter", MCDS_CAUSE_FORM_DIFFERS, MCDS_INVALID, "",
      "it was made with --plain and cannot go down; drop it to start again"},
+    {"limit", MCDS_CAUSE_OUT_OF_RANGE, MCDS_INVALID, "patience_ms",
+     "--burst window goes without --patience"},
     {"counter", MCDS_CAUSE_NOT_A_NUMBER, MCDS_CORRUPT, "",
      "the key does not hold a number; if it was made with --exact or --stripes, give that"},
 };
@@ -57,11 +59,32 @@ static bool is_in_ms(const char *option)
     return length > 3 && memcmp(option + length - 3, "_ms", 3) == 0;
 }
 
-/* "period_ms" is typed as --period, and "flush_ms" as --flush-every. */
-static void write_option(char out[OPTION_CAPACITY], const char *option)
+/* What is typed for a field of the library, where that is not the option of the same name. */
+static const struct typed {
+    const char *noun; /* NULL: any */
+    const char *option;
+    const char *word;
+} typed_words[] = {
+    {"limit", "n", "N"},
+    {"limit", "count", "the number of --rate"},
+    {"limit", "per_ms", "the time of --rate"},
+    {"cache", "hold_ms", "--for"},
+    {"cache", "tag_count", "the number of --tag"},
+    {NULL, "flush_ms", "--flush-every"},
+};
+
+/* "period_ms" is typed as --period. */
+static void write_option(char out[OPTION_CAPACITY], const mcds_error *error)
 {
-    if (strcmp(option, "flush_ms") == 0)
-        option = "flush_every_ms";
+    const char *option = error->option;
+    for (size_t i = 0; i < sizeof typed_words / sizeof typed_words[0]; i++) {
+        const struct typed *typed = &typed_words[i];
+        if (strcmp(typed->option, option) == 0 &&
+            (typed->noun == NULL || strcmp(typed->noun, error->noun) == 0)) {
+            (void)snprintf(out, OPTION_CAPACITY, "%s", typed->word);
+            return;
+        }
+    }
     size_t length = strlen(option) - (is_in_ms(option) ? 3 : 0);
     (void)snprintf(out, OPTION_CAPACITY, "--%.*s", (int)length, option);
     for (char *at = out; *at != '\0'; at++)
@@ -91,7 +114,7 @@ static void write_difference(char *out, size_t capacity, const mcds_error *error
             return;
         }
     }
-    write_option(option, error->option);
+    write_option(option, error);
     write_value(found, error->option, error->found_number);
     write_value(wanted, error->option, error->wanted_max);
     (void)snprintf(out, capacity, "it was made with %s %s, not %s; %s", option, found, wanted,
@@ -104,7 +127,7 @@ static void write_range(char *out, size_t capacity, const mcds_error *error)
     char found[DURATION_CAPACITY];
     char least[DURATION_CAPACITY];
     char most[DURATION_CAPACITY];
-    write_option(option, error->option);
+    write_option(option, error);
     write_value(found, error->option, error->found_number);
     write_value(least, error->option, error->wanted_min);
     write_value(most, error->option, error->wanted_max);

@@ -65,13 +65,16 @@ static enum record bad(struct dump_reader *reader, int status, const char *forma
 static enum record bad(struct dump_reader *reader, int status, const char *format, ...)
 {
     char what[SENTENCE_MAX / 2];
+    char line[32] = "";
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     reader->status = status;
-    (void)snprintf(reader->sentence, sizeof reader->sentence, "%.200s: line %lu: %s",
-                   reader->path, reader->line, what);
+    if (reader->line > 0)
+        (void)snprintf(line, sizeof line, "line %lu: ", reader->line);
+    (void)snprintf(reader->sentence, sizeof reader->sentence, "%.200s: %s%s", reader->path,
+                   line, what);
     return RECORD_BAD;
 }
 
@@ -324,6 +327,9 @@ static enum record not_whole(struct dump_reader *reader)
     if (reader->lines.error != 0)
         return bad(reader, STATUS_IO, "the next line cannot be read: %s",
                    strerror(reader->lines.error));
+    if (reader->line == 0)
+        return bad(reader, STATUS_DATA,
+                   "the input is empty; 'mcds dump' makes a dump, which is never empty");
     return bad(
         reader, STATUS_DATA,
         "the file ends here, without the line of the end: a part of the dump is missing; "

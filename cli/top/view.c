@@ -254,23 +254,33 @@ static void put_foot(struct frame *frame, const struct view *view,
     else
         put_format(frame, INK_DIM,
                    "q quit  p %s  s sort  / filter%s%s  l log  arrows, page up/down scroll",
-                   view->is_paused ? "go on" : "pause", view->filter[0] != '\0' ? ": " : "",
+                   view->is_paused ? "resume" : "pause", view->filter[0] != '\0' ? ": " : "",
                    view->filter);
 }
 
+/* The URI has a line of its own where the first has no room for it. */
 static void put_head(struct frame *frame, const struct view *view,
                      const struct reading *reading)
 {
     char at[MOMENT_CAPACITY];
     char interval[DURATION_CAPACITY];
     const mcds_env *env = mcds_env_system();
+    char head[LINE_CAPACITY];
     const char *ns = reading->command->store_ns;
+    const char *uri = reading->session->uri;
     format_moment(env->wall_ns(env->self) / 1000000 / 1000 * 1000, at);
     format_duration(view->interval_ms, interval);
-    put_format(frame, INK_TITLE, "mcds top  %s  every %s%s  %s: %zu structures%s  %s", at,
-               interval, view->is_paused ? " (paused)" : "", ns != NULL ? ns : "mcds",
-               reading->listed, reading->listed > ROWS_MAX ? ", the first 4096 are read" : "",
-               reading->session->uri);
+    (void)snprintf(head, sizeof head, "mcds top  %s  every %s%s  %s: %zu structures%s", at,
+                   interval, view->is_paused ? " (paused)" : "", ns != NULL ? ns : "mcds",
+                   reading->listed,
+                   reading->listed > ROWS_MAX ? ", the first 4096 are read" : "");
+    size_t width = text_width(head, strlen(head)) + GAP + text_width(uri, strlen(uri));
+    if (width < frame->terminal->columns) {
+        put_format(frame, INK_TITLE, "%s%*s%s", head, GAP, "", uri);
+        return;
+    }
+    put_line(frame, INK_TITLE, head);
+    put_line(frame, INK_TITLE, uri);
 }
 
 /* Rows of the list, and after them the events and the foot, up to the last line. */

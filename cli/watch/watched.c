@@ -1,4 +1,4 @@
-/* Watched: reads a structure and prints what has changed.
+/* Watched: reads a structure and prints its changes.
  *
  *   handle --start--> pipeline --print--> next snapshot <--compare--> last snapshot */
 #include "watch/watched.h"
@@ -58,7 +58,7 @@ void watched_begin(struct watched *watched, struct session *session,
     watched->command.bytes[0] = mcds_text(name);
     watched->command.options[OPTION_INFO].given = watched->compared == COMPARED_HOLDER;
     watched->cursor = fresh;
-    watched->cursor.from_ms = store_is_new ? 1 : 0; /* 0: what is put after the first read */
+    watched->cursor.from_ms = store_is_new ? 1 : 0; /* 0: events put after the first read */
     watched->has_read = store_is_new;
 }
 

@@ -14,7 +14,7 @@ enum compared {
     COMPARED_SET,     /* a verb "scan", of elements without an order, or of keys and values */
     COMPARED_LIST,    /* the same, of values that are only appended */
     COMPARED_LOG,     /* new events, by a cursor */
-    COMPARED_BY_COUNT /* a verb "count": what is too large for a snapshot */
+    COMPARED_BY_COUNT /* by a verb "count": a structure too large for a snapshot */
 };
 
 struct watched {

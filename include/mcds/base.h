@@ -137,8 +137,8 @@ MCDS_API const char *mcds_errmsg(void);
     X(MCDS_CAUSE_UNFINISHED, 62, "the deadline passed, and a part of it may be done")          \
     /* Of the server */                                                                        \
     X(MCDS_CAUSE_NOT_MEMCACHED, 70, "the other side does not speak memcached's protocol")      \
-    X(MCDS_CAUSE_TLS, 71, "one side speaks TLS and the other does not, or TLS fails")          \
-    X(MCDS_CAUSE_PASSWORD, 72, "the server asks for a password, or for another one")           \
+    X(MCDS_CAUSE_TLS, 71, "TLS failed, or only one side uses it")          \
+    X(MCDS_CAUSE_PASSWORD, 72, "the server requires a password, or refused the one sent")           \
     X(MCDS_CAUSE_BAD_REPLY, 73, "a reply does not match its request")                          \
     X(MCDS_CAUSE_SERVER_ERROR, 74, "the server answered SERVER_ERROR")                         \
     X(MCDS_CAUSE_CERTIFICATE, 75, "a certificate is not accepted")                             \

@@ -180,31 +180,31 @@
     X(HTTP_SERVER, NOT_MEMCACHED, "this is an HTTP server, not memcached")                     \
     X(REDIS_SERVER, NOT_MEMCACHED, "this is a Redis server, not memcached")                    \
     X(SSH_SERVER, NOT_MEMCACHED, "this is an SSH server, not memcached")                       \
-    X(TLS_SERVER, TLS, "this server speaks TLS: add tls=1 to the URI")                         \
+    X(TLS_SERVER, TLS, "this server uses TLS: add tls=1 to the URI")                         \
     X(TEXT_CLOSED, CONNECTION_CLOSED,                                                          \
-      "the server closes each connection at the first command: it speaks TLS (add tls=1 to "   \
-      "the URI), or only the binary protocol, as memcached does with -S (SASL) or -B binary")                 \
+      "the server closes each connection at the first command: it uses TLS (add tls=1 to the " \
+      "URI), or only the binary protocol, as memcached does with -S (SASL) or -B binary")                 \
     X(TLS_SILENT, SERVER_SILENT,                                                               \
-      "connected, but it does not answer the TLS handshake: it does not speak TLS (leave out " \
+      "connected, but it does not answer the TLS handshake: it does not use TLS (leave out " \
       "tls=1), or it is stopped or overloaded")                                                \
     X(TLS_CUT, CONNECTION_CLOSED,                                                              \
       "the server has closed the connection during the TLS handshake")                         \
     X(TLS_CLOSED, CONNECTION_CLOSED,                                                           \
-      "the server closes each connection after the TLS handshake: it wants a certificate of "  \
-      "its clients (add cert= and key= to the URI), or is not memcached")                              \
+      "the server closes each connection after the TLS handshake: it requires a client "  \
+      "certificate (add cert= and key= to the URI), or is not memcached")                              \
     X(TLS_NOT_SPOKEN, TLS,                                                                     \
-      "this server does not speak TLS: leave out tls=1, or start memcached with -Z")           \
-    X(TLS_TOO_OLD, TLS, "this server speaks no TLS of version 1.2 or newer")                   \
+      "this server does not use TLS: leave out tls=1, or start memcached with -Z")           \
+    X(TLS_TOO_OLD, TLS, "this server does not support TLS 1.2 or newer")                   \
     X(TLS_HANDSHAKE_REFUSED, TLS,                                                              \
       "the server has refused the TLS handshake: it has no cipher in common with this "        \
-      "machine, or it wants a certificate of its clients (cert= and key= in the URI)")         \
-    X(TLS_BROKE, TLS, "what the server sent is not correct TLS")                               \
+      "machine, or it requires a client certificate (cert= and key= in the URI)")         \
+    X(TLS_BROKE, TLS, "the server sent data that is not valid TLS")                               \
     X(TLS_CLIENT_REFUSED, CERTIFICATE,                                                         \
-      "the server wants a certificate of its clients and does not accept this one, or there "  \
-      "is none: cert= and key= in the URI, signed by an authority that the server trusts")                             \
+      "the server requires a client certificate, and did not accept one: set cert= and key= in " \
+      "the URI, with a certificate signed by an authority that the server trusts")                             \
     X(CERTIFICATE_NAME, CERTIFICATE,                                                           \
-      "the server's certificate is for another name: write the name in it into the URI, as the " \
-      "host or as tls_name=NAME")                                                              \
+      "the server's certificate is for another name: use that name in the URI, as the host or "  \
+      "as tls_name=NAME")                                                              \
     X(CERTIFICATE_EXPIRED, CERTIFICATE,                                                        \
       "the server's certificate, or one that signed it, has expired: renew it, and restart the " \
       "server")                                                                                \
@@ -212,16 +212,16 @@
       "the server's certificate, or one that signed it, is not valid yet: set the clock of "    \
       "this machine")                                                                          \
     X(CERTIFICATE_UNKNOWN, CERTIFICATE,                                                        \
-      "no authority that is trusted here has signed the server's certificate: add "            \
-      "ca=PATH to the URI, a file with the certificate of its authority")                      \
+      "no trusted authority has signed the server's certificate: add ca=PATH to the URI, a file " \
+      "with the certificate of its authority")                      \
     X(CERTIFICATE_BAD, CERTIFICATE,                                                            \
       "the server's certificate is not accepted; 'openssl s_client -connect HOST:PORT' "       \
-      "says why")                                                                              \
+      "shows the reason")                                                                              \
     X(NOT_MEMCACHED, NOT_MEMCACHED, "this server does not speak memcached's protocol")         \
     X(SERVER_CONNECTIONS, TOO_MANY_CONNECTIONS,                                                \
       "the server has reached its limit of connections (its option -c)")                       \
     X(PASSWORD, PASSWORD,                                                                      \
-      "the server asks for a password: write USER:PASSWORD into a file of mode 0600, and add " \
+      "the server requires a password: write USER:PASSWORD into a file with mode 0600, and add " \
       "auth_file=PATH to the URI")                                                             \
     X(PASSWORD_WRONG, PASSWORD,                                                                \
       "the server does not accept the user and the password of auth_file=")                    \
@@ -232,7 +232,7 @@
     X(AUTH_FILE_OWNER, WRONG_FILE,                                                             \
       "the file of auth_file= must belong to this user or to root")                            \
     X(AUTH_FILE_SHARED, NO_PERMISSION,                                                         \
-      "others may use the file of auth_file=: make it its owner's alone (chmod 600)")          \
+      "other users can access the file of auth_file=: change its mode (chmod 600)")          \
     X(AUTH_FILE_FORM, WRONG_FILE,                                                              \
       "the file of auth_file= must have one line, USER:PASSWORD, of at most 250 bytes "        \
       "without blanks")                                                                        \
@@ -301,7 +301,7 @@
     X(HELD, HELD, "it is held; drop it after its holder has released it")                      \
     X(LIMITED, LIMITED, "the rate limit is reached")                                           \
     X(ONLY_BUCKETS, UNSUPPORTED,                                                               \
-      "a limit of windows cannot do it: its slots expire by themselves")                       \
+      "a limit of windows has no give, scan or drop: its slots expire by themselves")                       \
     X(FENCE_FORGED, FOREIGN,                                                                   \
       "its fence is no number that a lock draws: somebody has set it; erase its key")          \
     X(FENCE_AHEAD, CLOCK,                                                                      \

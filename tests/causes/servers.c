@@ -499,7 +499,7 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "get",
       .peer = "/tmp/mcds-fake-*/sock"},
-     "counter 'x': get: /tmp/mcds-fake-*/sock: this server speaks TLS: add tls=1 to the URI"},
+     "counter 'x': get: /tmp/mcds-fake-*/sock: this server uses TLS: add tls=1 to the URI"},
     {get_with_a_strange_certificate,
      {.result = MCDS_PROTOCOL,
       .cause = MCDS_CAUSE_CERTIFICATE,
@@ -507,7 +507,7 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "get",
       .peer = "127.0.0.1:*"},
-     "counter 'x': get: 127.0.0.1:*: no authority that is trusted here has signed the server's "
+     "counter 'x': get: 127.0.0.1:*: no trusted authority has signed the server's "
      "certificate: add ca=PATH to the URI, a file with the certificate of its authority"},
     {get_without_a_password,
      {.result = MCDS_PROTOCOL,
@@ -516,8 +516,8 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "get",
       .peer = "/tmp/mcds-fake-*/sock"},
-     "counter 'x': get: /tmp/mcds-fake-*/sock: the server asks for a password: write "
-     "USER:PASSWORD into a file of mode 0600, and add auth_file=PATH to the URI"},
+     "counter 'x': get: /tmp/mcds-fake-*/sock: the server requires a password: write "
+     "USER:PASSWORD into a file with mode 0600, and add auth_file=PATH to the URI"},
     {add_and_get_another_answer,
      {.result = MCDS_AMBIGUOUS,
       .cause = MCDS_CAUSE_BAD_REPLY,

@@ -295,7 +295,8 @@ static const struct row rows[] = {
       .noun = "limit",
       .name = "l",
       .verb = "drop"},
-     "limit 'l': drop: a limit of windows cannot do it: its slots expire by themselves"},
+     "limit 'l': drop: a limit of windows has no give, scan or drop: its slots expire by "
+     "themselves"},
     {drop_what_is_held,
      {.result = MCDS_BUSY,
       .cause = MCDS_CAUSE_HELD,

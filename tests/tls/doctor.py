@@ -121,9 +121,9 @@ class TlsDoctorTest(unittest.TestCase):
 
     def test_what_fails_is_said_with_its_remedy(self):
         self.start("-Y", os.path.join(self.folder, "users"), certificate="server")
-        for options, words in (("tls=1&ca=@/other-ca.pem", "no authority that is trusted here"),
+        for options, words in (("tls=1&ca=@/other-ca.pem", "no trusted authority"),
                                ("tls=1&ca=@/ca.pem&tls_name=x.test", "for another name"),
-                               ("tls=1&ca=@/ca.pem", "asks for a password"),
+                               ("tls=1&ca=@/ca.pem", "requires a password"),
                                ("tls=1&ca=@/ca.pem&auth_file=@/bob", "does not accept the user and the password")):
             done = self.mcds(options, "counter", "add", "x")
             self.assertEqual(done.returncode, PROTOCOL, done)

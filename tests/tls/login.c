@@ -48,7 +48,7 @@ static void without_a_password_the_way_to_one_is_said(void **state)
     (void)state;
     world_expect(
         &world, PATIENT, MCDS_PROTOCOL,
-        "the server asks for a password: write USER:PASSWORD into a file of mode 0600, "
+        "the server requires a password: write USER:PASSWORD into a file with mode 0600, "
         "and add auth_file=PATH to the URI");
 }
 
@@ -74,7 +74,7 @@ static void a_file_that_others_may_use_is_refused(void **state)
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         world_write(&world, "open", "ann:se:same\n", modes[i]);
         world_expect(&world, "auth_file=@/open", MCDS_IO,
-                     "others may use the file of auth_file=: make it its owner's alone");
+                     "other users can access the file of auth_file=: change its mode");
     }
 }
 
@@ -133,7 +133,7 @@ static void a_new_password_needs_no_new_store(void **state)
     assert_int_equal(world_add(store), MCDS_PROTOCOL);
     world_write(&world, "ann", "ann:new\n", 0644);
     ask_until_unsent(store);
-    world_expect_unsent(store, "others may use the file of auth_file=");
+    world_expect_unsent(store, "other users can access the file of auth_file=");
     world_write(&world, "ann", "ann:new\n", 0600);
     assert_int_equal(world_add(store), MCDS_OK);
     mcds_close(store);
@@ -144,7 +144,7 @@ static void a_password_goes_through_tls(void **state)
     (void)state;
     world_run_tls(&world, NULL, asks);
     world_expect(&world, "tls=1&ca=@/ca.pem&auth_file=@/ann&" PATIENT, MCDS_OK, NULL);
-    world_expect(&world, "tls=1&ca=@/ca.pem&" PATIENT, MCDS_PROTOCOL, "asks for a password");
+    world_expect(&world, "tls=1&ca=@/ca.pem&" PATIENT, MCDS_PROTOCOL, "requires a password");
 }
 
 /* Where the bytes of `hidden`, each changed by 1, are in the writable memory of this process. The
