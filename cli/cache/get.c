@@ -19,8 +19,9 @@
 
 /* As the library's default: an mcds that dies blocks the key for so long. */
 #define FILL_MS 10000
-/* Longer than the claim of one that has died. */
-#define WAIT_MS (FILL_MS + 5000)
+/* A caller that runs COMMAND renews its claim, and the claim of one that has died ends: the wait
+ * ends by itself, or at this bound. */
+#define WAIT_MS INT64_C(86400000)
 /* How long a wait for another's fill continues before it checks for signals. */
 #define SLICE_MS 200
 #define NS_PER_MS INT64_C(1000000)
@@ -215,7 +216,7 @@ static int get_only(struct getting *getting, int result)
     give_back(getting);
     if (result == MCDS_OK)
         return print_held(getting);
-    if (result == MCDS_NOT_FOUND)
+    if (result == MCDS_NOT_FOUND || result == MCDS_BUSY)
         return report_nothing(getting);
     return report(&getting->session->output, getting->command, NULL, result, NULL);
 }
@@ -257,11 +258,11 @@ static int64_t now_ms(void)
     return env->monotonic_ns(env->self) / NS_PER_MS;
 }
 
-/* Looks in slices, between which a signal can end the wait. */
+/* Looks in slices, between which a signal can end the wait. Without a COMMAND it does not wait. */
 static int look(struct getting *getting)
 {
     const struct command *command = getting->command;
-    int64_t left_ms = WAIT_MS;
+    int64_t left_ms = command->program != NULL ? WAIT_MS : 0;
     int64_t until_ms = now_ms() + left_ms;
     int result;
     do {
@@ -292,7 +293,7 @@ static int look_and_fill(struct getting *getting)
     if (result == MCDS_NOT_FOUND)
         return report_nothing(getting);
     if (!is_store_away(result))
-        return report(&getting->session->output, command, NULL, result, NULL);
+        return report(&getting->session->output, command, NULL, result, mcds_errmsg());
     complain_unstored(getting);
     return fill(getting);
 }

@@ -230,7 +230,7 @@ static int report_refused(struct session *session, const struct command *command
 {
     char sentence[400];
     (void)snprintf(sentence, sizeof sentence,
-                   "limit '%.200s': the turn would come after the patience; retry in %.3f s",
+                   "limit '%.200s': no token within the patience; retry in %.3f s",
                    command->arguments[0], seconds(value->retry_ms));
     report_failure(&session->output, command, STATUS_BUSY, "MCDS_BUSY", sentence);
     return STATUS_BUSY;

@@ -194,8 +194,8 @@ static bool unknown_option(struct reader *reader, const char *typed)
                                                 : NULL;
     if (next != NULL && next->kind != KIND_DELTA)
         return reader_wrong(reader,
-                            "there is no option %.60s here; if it is the %s, write -- %.60s",
-                            typed, next->placeholder, typed);
+                            "there is no option %.60s here; if it is the %s, write -- %.60s%s",
+                            typed, next->placeholder, typed, takes_program(verb) ? " --" : "");
     return no_option(reader, typed);
 }
 
@@ -393,18 +393,43 @@ static bool is_option(const char *word)
     return word[0] == '-' && word[1] != '\0' && !(word[1] >= '0' && word[1] <= '9');
 }
 
+static bool is_end_of_options(const char *word)
+{
+    return strcmp(word, "--") == 0;
+}
+
+/* Whether words are arguments that one more -- separates from COMMAND: only so an argument before
+ * COMMAND may begin with a minus. */
+static bool arguments_follow(const struct reader *reader)
+{
+    if (reader->command->verb->arguments[reader->argument_count] == NULL)
+        return false;
+    char *const *word = reader->next;
+    while (*word != NULL && !is_end_of_options(*word))
+        word++;
+    return *word != NULL;
+}
+
+/* The words after --. None after a second -- are no COMMAND. */
+static void read_program(struct reader *reader)
+{
+    struct command *command = reader->command;
+    if (*reader->next != NULL || !reader->options_over)
+        command->program = reader->next;
+    while (*reader->next != NULL)
+        reader->next++;
+}
+
 static bool read_word(struct reader *reader)
 {
     const char *word = *reader->next;
     struct command *command = reader->command;
-    if (!reader->options_over && strcmp(word, "--") == 0) {
-        reader->options_over = true;
+    bool runs = command->verb != NULL && takes_program(command->verb);
+    if (is_end_of_options(word) && (runs || !reader->options_over)) {
         reader->next++;
-        if (command->verb != NULL && takes_program(command->verb)) {
-            command->program = reader->next;
-            while (*reader->next != NULL)
-                reader->next++;
-        }
+        if (runs && (reader->options_over || !arguments_follow(reader)))
+            read_program(reader);
+        reader->options_over = true;
         return true;
     }
     if (!reader->options_over && is_option(word))

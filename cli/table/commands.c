@@ -97,8 +97,8 @@ static const struct verb cache_verbs[] = {
          "print the stale value, or exit with its code, as the other callers do; no caller "
          "runs it again for 1s, then 2s, at most 1m. The output is stored and printed as a "
          "whole, up to 64 MB. A "
-         "caller that is killed blocks KEY for 10s, on memcached 12s. Without COMMAND, only "
-         "print what there is."},
+         "caller that is killed blocks KEY for 10s, on memcached 12s. A caller waits a day at "
+         "most. Without COMMAND, only print what there is, without waiting."},
     {.word = "forget",
      .erases = true,
      .arguments = takes_maybe_key,

@@ -172,6 +172,19 @@ class CacheTest(unittest.TestCase):
         self.assertEqual(self.run_to_end("get", "en", "k", "--", "/")[0], 126)
         self.assertEqual(self.run_to_end("get", "en", "k", "--", "echo", "run"), (0, "run\n", ""))
 
+    def test_without_a_command_it_does_not_wait(self):
+        """While another caller fills the key, one with a COMMAND waits, and one without does not."""
+        filler = self.start("get", "cc", "k", "--", "sh", "-c", f"echo $$ >&2; while [ ! -e {self.fixture.folder}/end ]; do sleep .1; done; echo v")
+        self.pid_of(filler)
+        waiter = self.start("get", "cc", "k", "--", "echo", "mine")
+        self.assertEqual(self.run_to_end("get", "cc", "k"), (1, "", "mcds: cache 'cc' has nothing for 'k'\n"))
+        self.assertIsNone(filler.poll())
+        self.assertIsNone(waiter.poll())
+        with open(f"{self.fixture.folder}/end", "w", encoding="ascii"):
+            pass
+        self.assertEqual(self.end(filler), (0, "v\n", ""))
+        self.assertEqual(self.end(waiter), (0, "v\n", ""))
+
     def test_what_a_command_leaves_does_not_keep_mcds(self):
         process = self.start("get", "en", "k", "--", "sh", "-c", "sleep 1000 2>/dev/null & echo $! >&2; wait")
         self.pid_of(process)

@@ -26,6 +26,10 @@ run cache clear pages
 value binary
 value /home --ttl 0 -- true
 value /home --
+value -k -- printf 'a key with a minus\n'
+value -- -k -- printf 'a key with a minus\n'
+value -- -k --
+run cache forget pages -- -k
 run cache get pages
 run cache forget pages
 run cache forget pages /home --tag a
