@@ -35,7 +35,7 @@ class LimitForm(enum.IntEnum):
 class LimitValue:
     """The tokens of an identity. Times are seconds from the call."""
 
-    remaining: int  #: tokens left in the smallest rate; 0 after a take that was refused
+    remaining: int  #: tokens left in the smallest rate
     retry: float  #: until a refused take passes; of get, until one token does; else 0
     full: float  #: until all tokens that were taken are refilled, at most
 

@@ -72,7 +72,7 @@ class Machine(RuleBasedStateMachine):
         take = self.limit(way, lambda limit: limit.take(who, n))
         assert take.taken == (self.taken[who] + n <= 5)
         self.taken[who] += n if take else 0
-        assert take.remaining == (5 - self.taken[who] if take else 0)
+        assert take.remaining == 5 - self.taken[who]
 
     @rule(way=ways, who=keys, n=st.integers(1, 5))
     def give_tokens(self, way: str, who: bytes, n: int) -> None:
