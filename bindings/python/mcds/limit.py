@@ -133,13 +133,13 @@ class LimitPlans(Structure):
         time to wait. Busy: others kept changing the same key. Ambiguous: taken once or not at all;
         of a bucket, or not yet.
 
-        >>> calls = s.limit("calls", rates=["1/m"])
+        >>> calls = s.limit("calls", rates=["1/h"])
         >>> calls.take("ann").taken, calls.take("ann").taken, calls.take("bob").taken
         (True, False, True)
         >>> take = calls.take("ann")
         >>> if not take:
         ...     answer = 429, {"Retry-After": str(int(take.retry) + 1)}
-        >>> 59 < calls.take("bob", patience=60).delay <= 60
+        >>> 3500 < calls.take("bob", patience=3600).delay <= 3600
         True
         """
         out = new_sized("mcds_limit_value")

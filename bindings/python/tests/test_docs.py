@@ -35,7 +35,7 @@ def test_docstrings() -> None:
     attempted = 0
     for name, public in objects():
         for test in finder.find(public, name, module=False, globs={}):
-            with mcds.open("memory:") as s:
+            with mcds.open("memory:", timeout=60) as s:
                 test.globs = {"mcds": mcds, "s": s, "asyncio": asyncio, "time": time}
                 result = doctest.DocTestRunner().run(test)
             assert result.failed == 0, name
