@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cache/program.h"
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
@@ -24,7 +25,6 @@
 #define WAIT_MS INT64_C(86400000)
 /* How long a wait for another's fill continues before it checks for signals. */
 #define SLICE_MS 200
-#define NS_PER_MS INT64_C(1000000)
 /* The failure that is stored: other callers exit with the same code. */
 #define FAILURE "the command exited with "
 #define CODE_MAX 255
@@ -252,25 +252,19 @@ static bool is_store_away(int result)
     return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE || result == MCDS_FULL;
 }
 
-static int64_t now_ms(void)
-{
-    const mcds_env *env = mcds_env_system();
-    return env->monotonic_ns(env->self) / NS_PER_MS;
-}
-
 /* Looks in slices, between which a signal can end the wait. Without a COMMAND it does not wait. */
 static int look(struct getting *getting)
 {
     const struct command *command = getting->command;
     int64_t left_ms = command->program != NULL ? WAIT_MS : 0;
-    int64_t until_ms = now_ms() + left_ms;
+    int64_t until_ms = clock_ms() + left_ms;
     int result;
     do {
         uint32_t slice_ms = left_ms < SLICE_MS ? (uint32_t)left_ms : SLICE_MS;
         result = mcds_cache_look(getting->cache, command->bytes[1], tags_of(command),
                                  command->element_count, slice_ms, &getting->value,
                                  &getting->claim);
-        left_ms = until_ms - now_ms();
+        left_ms = until_ms - clock_ms();
     } while (signals_take(&getting->signals, 0) == 0 && result == MCDS_BUSY && left_ms > 0);
     return result;
 }

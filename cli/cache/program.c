@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 
@@ -32,13 +32,6 @@ struct running {
     int64_t kill_at_ms; /* 0: not asked to stop */
     int64_t renew_at_ms;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Starts it with the signal actions and the mask that mcds was started with. Returns 0 or an errno. */
 static int start(const struct session *session, char *const *words, int output,
@@ -85,7 +78,7 @@ static void stop(struct running *running)
 {
     close_output(running);
     (void)kill(running->pid, SIGTERM);
-    running->kill_at_ms = now_ms() + STOP_MS;
+    running->kill_at_ms = clock_ms() + STOP_MS;
 }
 
 /* Makes room for `length` bytes. Returns whether there is. */
@@ -127,7 +120,7 @@ static void gather(struct running *running)
 /* The time until the next renewal; where there is no output, a little. */
 static int64_t time_left(const struct running *running)
 {
-    int64_t left_ms = running->program->every_ms > 0 ? running->renew_at_ms - now_ms() : 1000;
+    int64_t left_ms = running->program->every_ms > 0 ? running->renew_at_ms - clock_ms() : 1000;
     if (running->output < 0 && running->program->collected != NULL && left_ms > LOOK_MS)
         left_ms = LOOK_MS;
     return left_ms > 0 ? left_ms : 0;
@@ -137,16 +130,16 @@ static int64_t time_left(const struct running *running)
 static void wait_a_while(struct running *running)
 {
     const struct program *program = running->program;
-    if (program->every_ms > 0 && now_ms() >= running->renew_at_ms) {
+    if (program->every_ms > 0 && clock_ms() >= running->renew_at_ms) {
         program->renew(program->context);
-        running->renew_at_ms = now_ms() + program->every_ms;
+        running->renew_at_ms = clock_ms() + program->every_ms;
     }
     struct pollfd files[] = {{.fd = running->output, .events = POLLIN},
                              {.fd = program->signals->file, .events = POLLIN}};
     if (poll(files, 2, (int)time_left(running)) > 0 && files[0].revents != 0)
         gather(running);
     (void)signals_take(program->signals, running->pid);
-    if (running->kill_at_ms != 0 && now_ms() >= running->kill_at_ms)
+    if (running->kill_at_ms != 0 && clock_ms() >= running->kill_at_ms)
         (void)kill(running->pid, SIGKILL);
 }
 
@@ -189,7 +182,7 @@ int program_run(const struct session *session, const struct command *command,
                 const struct program *program)
 {
     struct running running = {
-        .program = program, .output = -1, .renew_at_ms = now_ms() + program->every_ms};
+        .program = program, .output = -1, .renew_at_ms = clock_ms() + program->every_ms};
     int status = start_and_wait(session, command, &running);
     close_output(&running);
     return status;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "mcds.h"
 #include "terminal/terminal.h"
 
@@ -16,12 +17,6 @@
 #define LEFT_MAX_S (100 * 86400.0)
 
 static struct progress *shown; /* whose line is on the terminal, or NULL */
-
-static int64_t now_ns(void)
-{
-    const mcds_env *env = mcds_env_system();
-    return env->monotonic_ns(env->self);
-}
 
 bool progress_is_wanted(bool is_quiet, bool prints)
 {
@@ -35,7 +30,7 @@ void progress_begin(struct progress *progress, const char *unit, const char *don
     progress->unit = unit;
     progress->done = done;
     progress->is_wanted = is_wanted;
-    progress->began_ns = now_ns();
+    progress->began_ns = clock_ns();
 }
 
 void progress_of_file(struct progress *progress, int fd)
@@ -114,7 +109,7 @@ void progress_count(struct progress *progress, uint64_t more)
     progress->count += more;
     if (!progress->is_wanted)
         return;
-    int64_t now = now_ns();
+    int64_t now = clock_ns();
     if (now - progress->began_ns >= FIRST_NS && now - progress->shown_ns >= EACH_NS)
         show(progress, now);
 }

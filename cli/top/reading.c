@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "batch/listing.h"
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
@@ -25,12 +26,6 @@ struct scan {
     struct reading *reading;
     struct listing listing;
 };
-
-static int64_t now_ns(void)
-{
-    const mcds_env *env = mcds_env_system();
-    return env->monotonic_ns(env->self);
-}
 
 static void note_trouble(struct reading *reading, const struct command *command)
 {
@@ -146,14 +141,14 @@ static void merge(struct reading *reading, const struct listing *listing)
 static void list(struct reading *reading)
 {
     struct scan scan = {.reading = reading};
-    int64_t begun_ns = now_ns();
+    int64_t begun_ns = clock_ns();
     size_t listed_before = reading->listed;
     reading->listed = 0;
     int result = mcds_scan(reading->session->store, see_listed, &scan);
     if (result == MCDS_OK && !reading->is_out_of_memory) {
         listing_sort(&scan.listing);
         merge(reading, &scan.listing);
-        reading->listed_ns = now_ns();
+        reading->listed_ns = clock_ns();
         reading->list_took_ns = reading->listed_ns - begun_ns;
     } else if (result != MCDS_OK) {
         note_trouble(reading, NULL);
@@ -167,13 +162,13 @@ static bool must_list(const struct reading *reading)
 {
     int64_t least_ns = LIST_SHARE * reading->list_took_ns;
     return reading->listed_ns == 0 ||
-           now_ns() - reading->listed_ns >= (least_ns > LIST_NS ? least_ns : LIST_NS);
+           clock_ns() - reading->listed_ns >= (least_ns > LIST_NS ? least_ns : LIST_NS);
 }
 
 static bool add_figure(void *context, const mcds_finding *finding)
 {
     struct reading *reading = context;
-    double passed_s = (double)(now_ns() - reading->read_ns) / 1e9;
+    double passed_s = (double)(clock_ns() - reading->read_ns) / 1e9;
     if (finding->figure == NULL)
         return true;
     size_t i = 0;
@@ -273,7 +268,7 @@ static void end_row(struct reading *reading, struct row *row, int result, double
 static void read_rows(struct reading *reading)
 {
     mcds_completion done;
-    int64_t now = now_ns();
+    int64_t now = clock_ns();
     double passed_s = reading->read_ns > 0 ? (double)(now - reading->read_ns) / 1e9 : 0;
     for (size_t i = 0; i < reading->count && start_row(reading, i); i++) {
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "batch/listing.h"
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "parse/values.h"
@@ -95,21 +96,15 @@ static bool obey(struct top *top, int key)
     return true;
 }
 
-static int64_t now_ms(void)
-{
-    const mcds_env *env = mcds_env_system();
-    return env->monotonic_ns(env->self) / 1000000;
-}
-
 /* Draws after each reading and each key. Returns the exit code. */
 static int live(struct top *top)
 {
     int64_t next_ms = 0;
     for (;;) {
         struct terminal terminal;
-        if ((now_ms() >= next_ms && !top->view.is_paused) || top->must_read) {
+        if ((clock_ms() >= next_ms && !top->view.is_paused) || top->must_read) {
             reading_take(&top->reading);
-            next_ms = now_ms() + (int64_t)top->view.interval_ms;
+            next_ms = clock_ms() + (int64_t)top->view.interval_ms;
             top->must_read = false;
         }
         if (top->reading.is_out_of_memory)
@@ -119,7 +114,7 @@ static int live(struct top *top)
         view_draw(&top->view, &top->reading, &terminal);
         if (!output_pass_on(&top->session->output))
             return STATUS_IO;
-        int64_t left_ms = next_ms - now_ms();
+        int64_t left_ms = next_ms - clock_ms();
         int wait_ms = top->view.is_paused || left_ms > INTERVAL_MS ? INTERVAL_MS
                       : left_ms > 0                                ? (int)left_ms
                                                                    : 0;

@@ -1,0 +1,20 @@
+/* Clock: the monotonic clock of the library. */
+#ifndef MCDS_CLI_IO_CLOCK_H
+#define MCDS_CLI_IO_CLOCK_H
+
+#include <stdint.h>
+
+#include "mcds.h"
+
+static inline int64_t clock_ns(void)
+{
+    const mcds_env *env = mcds_env_system();
+    return env->monotonic_ns(env->self);
+}
+
+static inline int64_t clock_ms(void)
+{
+    return clock_ns() / 1000000;
+}
+
+#endif
