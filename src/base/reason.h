@@ -334,7 +334,7 @@
       "the store has no compare-and-set, which keys need to grow (memcached: start it "        \
       "without -C)")                                                                           \
     X(LOCK_WITHOUT_CAS, NO_COMPARE_AND_SET,                                                    \
-      "the store has no compare-and-set, which a lock needs (memcached: start it without -C)") \
+      "the store has no compare-and-set, which a lease needs (memcached: start it without -C)") \
     X(LOCK_WITHOUT_EXPIRY, UNSUPPORTED,                                                        \
       "the store may keep a lease beyond its time (use memcached 1.6.18 or newer)")            \
     X(CACHE_WITHOUT_CAS, NO_COMPARE_AND_SET,                                                   \

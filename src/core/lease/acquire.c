@@ -61,10 +61,10 @@ static uint64_t fence_step(const struct mcds__lease_call *call)
                                                                 : 1;
 }
 
-/* Put the increment of the fence and the get after request `first`, route all to the lease's
- * server, and ask. */
-static enum mcds__step ask_three(struct mcds__lease_call *call,
-                                 struct mcds__operation *operation, uint8_t stage)
+/* Put the increment of the fence, the get and the read of `beside` after the first request, route
+ * all to the lease's server, and ask. */
+static enum mcds__step lease_acquire_ask(struct mcds__lease_call *call,
+                                         struct mcds__operation *operation, uint8_t stage)
 {
     assert(stage == TRY || stage == TAKE || stage == MARK || stage == FENCE);
     call->requests[1] = (mcds_request){
@@ -73,10 +73,16 @@ static enum mcds__step ask_three(struct mcds__lease_call *call,
         .key = mcds__key_bytes(&call->keys->fence),
     };
     call->requests[2] = mcds__lease_get(call);
-    for (int i = 0; i < 3; i++)
-        call->requests[i].route = mcds__key_bytes(&call->keys->lease);
+    uint32_t count = 3;
+    if (call->beside != NULL)
+        call->requests[count++] = (mcds_request){
+            .command = MCDS_GET,
+            .key = mcds__key_bytes(call->beside),
+        };
+    for (uint32_t i = 0; i < count; i++)
+        call->requests[i].route = mcds__lease_route(call);
     call->stage = stage;
-    return mcds__operation_ask_repeatable(operation, call->requests, 3);
+    return mcds__operation_ask_repeatable(operation, call->requests, count);
 }
 
 /* A new token for every attempt, unless an earlier one may still be in the store. */
@@ -94,7 +100,7 @@ static enum mcds__step ask_try(struct mcds__lease_call *call, struct mcds__opera
     mcds_lease *lease = call->lease;
     draw_token(lease, operation);
     call->requests[0] = mcds__lease_write(call, MCDS_ADD, 0, (mcds_cas_token){0, 0});
-    enum mcds__step step = ask_three(call, operation, TRY);
+    enum mcds__step step = lease_acquire_ask(call, operation, TRY);
     /* If an earlier add is in doubt, the time of the lease may have begun with the first one. */
     if ((lease->state & MCDS__LEASE_TOKEN) == 0)
         lease->asked_ns = operation->sent_ns;
@@ -111,7 +117,7 @@ static enum mcds__step ask_take(struct mcds__lease_call *call,
     draw_token(lease, operation);
     call->requests[0] = mcds__lease_write(call, MCDS_CAS, 0, cas);
     operation->connection = cas.connection;
-    enum mcds__step step = ask_three(call, operation, TAKE);
+    enum mcds__step step = lease_acquire_ask(call, operation, TAKE);
     lease->asked_ns = (lease->state & MCDS__LEASE_TOKEN) != 0 ? seen_ns : operation->sent_ns;
     return step;
 }
@@ -125,7 +131,7 @@ static enum mcds__step lease_acquire_ask_mark(struct mcds__lease_call *call,
     assert((call->lease->state & MCDS__LEASE_DOUBT) != 0);
     call->requests[0] = mcds__lease_write(call, MCDS_CAS, 1, cas);
     operation->connection = cas.connection;
-    return ask_three(call, operation, MARK);
+    return lease_acquire_ask(call, operation, MARK);
 }
 
 static enum mcds__step lease_acquire_ask_fence(struct mcds__lease_call *call,
@@ -138,7 +144,7 @@ static enum mcds__step lease_acquire_ask_fence(struct mcds__lease_call *call,
         .value = {call->seed_text,
                   mcds__format_u64(fence_seed(call, operation), call->seed_text)},
     };
-    return ask_three(call, operation, FENCE);
+    return lease_acquire_ask(call, operation, FENCE);
 }
 
 static enum mcds__step lease_acquire_ask_poll(struct mcds__lease_call *call,
@@ -146,7 +152,6 @@ static enum mcds__step lease_acquire_ask_poll(struct mcds__lease_call *call,
 {
     call->stage = POLL;
     call->requests[0] = mcds__lease_get(call);
-    call->requests[0].route = mcds__key_bytes(&call->keys->lease);
     return mcds__operation_ask_repeatable(operation, call->requests, 1);
 }
 

@@ -13,6 +13,8 @@
 #ifndef MCDS_CORE_LEASE_LEASE_H
 #define MCDS_CORE_LEASE_LEASE_H
 
+#include <string.h>
+
 #include "engine/operation.h"
 #include "mcds.h"
 
@@ -51,6 +53,8 @@ int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const mcds_reason **det
 /* One acquire, renew or release. The caller fills the first part. */
 struct mcds__lease_call {
     const struct mcds__lease_keys *keys;
+    const struct mcds__key *route;  /* selects the server; NULL: the lease's key does */
+    const struct mcds__key *beside; /* acquire: a key read after the lease, or NULL */
     mcds_lease *lease;
     const char *label;
     uint32_t lease_ms;
@@ -67,9 +71,24 @@ struct mcds__lease_call {
     int outcome;          /* the result after an undo */
     int64_t asked_ns;
     char seed_text[24];
-    mcds_request requests[4];
+    mcds_request requests[4]; /* after an acquire: [3] has read `beside` */
     uint8_t value[MCDS__LEASE_VALUE_MAX];
 };
+
+/* Makes a call ready for another step function, or for the same once more. */
+static inline void mcds__lease_call_begin(struct mcds__lease_call *call)
+{
+    call->wait_until_ns = 0;
+    memset(&call->stage, 0,
+           offsetof(struct mcds__lease_call, seed_text) -
+               offsetof(struct mcds__lease_call, stage));
+}
+
+/* What selects the server of both keys. */
+static inline mcds_bytes mcds__lease_route(const struct mcds__lease_call *call)
+{
+    return mcds__key_bytes(call->route != NULL ? call->route : &call->keys->lease);
+}
 
 enum mcds__step mcds__lease_acquire_step(struct mcds__lease_call *call,
                                          struct mcds__operation *operation);
@@ -77,5 +96,24 @@ enum mcds__step mcds__lease_renew_step(struct mcds__lease_call *call,
                                        struct mcds__operation *operation);
 enum mcds__step mcds__lease_release_step(struct mcds__lease_call *call,
                                          struct mcds__operation *operation);
+
+/* Erases a free lease and its fence. The caller fills `call` as for an acquire, but its lease. */
+struct mcds__lease_drop {
+    struct mcds__lease_call call;
+    mcds_lease lease; /* private, as all that follow */
+    uint8_t stage;
+    uint8_t look_stage;
+    bool has_erased; /* the fence is gone, or may be */
+    uint64_t ttl_ms; /* ttl given to the fence; 0: the fence is deleted */
+    int result;      /* result of the operation after the release */
+    const mcds_reason *detail;
+    struct mcds__key keys[2];
+    mcds_request requests[2];
+};
+void mcds__lease_drop_begin(struct mcds__lease_drop *drop);
+/* DONE with MCDS_OK; MCDS_NOT_FOUND: neither key exists; MCDS_BUSY: held; MCDS_INVALID: the fence
+ * is far ahead of this machine's clock; or another failure. */
+enum mcds__step mcds__lease_drop_step(struct mcds__lease_drop *drop,
+                                      struct mcds__operation *operation);
 
 #endif

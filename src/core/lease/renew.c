@@ -26,7 +26,6 @@ static enum mcds__step ask_extend(struct mcds__lease_call *call,
     call->takes++;
     call->requests[0] = mcds__lease_write(call, MCDS_CAS, call->lease->extension + 1, cas);
     call->requests[1] = mcds__lease_get(call);
-    call->requests[0].route = call->requests[1].route = mcds__key_bytes(&call->keys->lease);
     operation->connection = cas.connection;
     enum mcds__step step = mcds__operation_ask_repeatable(operation, call->requests, 2);
     if (call->asked_ns == 0)
@@ -105,7 +104,7 @@ static enum mcds__step ask_why(struct mcds__lease_call *call, struct mcds__opera
     call->requests[0] = (mcds_request){
         .command = MCDS_GET,
         .key = mcds__key_bytes(&call->keys->fence),
-        .route = mcds__key_bytes(&call->keys->lease),
+        .route = mcds__lease_route(call),
     };
     return mcds__operation_ask_repeatable(operation, call->requests, 1);
 }

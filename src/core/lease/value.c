@@ -92,6 +92,7 @@ mcds_request mcds__lease_write(struct mcds__lease_call *call, mcds_command comma
         .command = command,
         .ttl_ms = call->lease_ms,
         .key = mcds__key_bytes(&call->keys->lease),
+        .route = mcds__lease_route(call),
         .value = lease_value_encode(call, STATE_HELD, extension, call->label),
         .cas = cas,
     };
@@ -104,6 +105,7 @@ mcds_request mcds__lease_bury(struct mcds__lease_call *call, mcds_command comman
         .command = command,
         .ttl_ms = TOMBSTONE_MS,
         .key = mcds__key_bytes(&call->keys->lease),
+        .route = mcds__lease_route(call),
         .value = lease_value_encode(call, STATE_FREE, 0, ""),
         .cas = cas,
     };
@@ -115,6 +117,7 @@ mcds_request mcds__lease_get(const struct mcds__lease_call *call)
         .command = MCDS_GET,
         .options = MCDS_WANT_TTL,
         .key = mcds__key_bytes(&call->keys->lease),
+        .route = mcds__lease_route(call),
     };
 }
 
@@ -123,6 +126,7 @@ mcds_request mcds__lease_delete(const struct mcds__lease_call *call, mcds_cas_to
     return (mcds_request){
         .command = MCDS_DELETE,
         .key = mcds__key_bytes(&call->keys->lease),
+        .route = mcds__lease_route(call),
         .cas = cas,
     };
 }

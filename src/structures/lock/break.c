@@ -138,8 +138,8 @@ int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline, uint64_t tag
         return mcds__fail_missing("lock", "break", "a lock");
     int result = MCDS_OK;
     struct lock_break own;
-    struct lock_break *call = mcds__call_begin_zero(&own.base, &break_kind, &lock->handle,
-                                                    start, &result);
+    struct lock_break *call = mcds__call_begin_zero(&own.base, &break_kind,
+                                                    &lock->leased.handle, start, &result);
     if (call == NULL)
         return result;
     call->lock = lock;
