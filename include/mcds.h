@@ -96,10 +96,10 @@
  *              use. Only the thread that owns the pipeline may call X_start.
  *
  * This header includes mcds/base.h (results, errors, bytes), mcds/store.h, mcds/pipeline.h and
- * the header of each structure: counter, limit, ids, lock, visitors, online, views, set, table,
- * list, log, array, cache. A program may include any of them alone. This header does not include
- * mcds/poll.h, mcds/uv.h and mcds/event.h (event loops), mcds/sim.h (tests in a simulated world)
- * and mcds/backend.h (new kinds of store).
+ * the header of each structure: counter, limit, ids, lock, semaphore, visitors, online, views,
+ * set, table, list, log, array, cache. A program may include any of them alone. This header does
+ * not include mcds/poll.h, mcds/uv.h and mcds/event.h (event loops), mcds/sim.h (tests in a
+ * simulated world) and mcds/backend.h (new kinds of store).
  */
 #ifndef MCDS_H
 #define MCDS_H
@@ -117,6 +117,7 @@
 #include "mcds/lock.h"
 #include "mcds/log.h"
 #include "mcds/online.h"
+#include "mcds/semaphore.h"
 #include "mcds/set.h"
 #include "mcds/table.h"
 #include "mcds/views.h"

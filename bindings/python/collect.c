@@ -216,6 +216,11 @@ bool mcds_py_collect_event(void *context, const mcds_log_event *event)
     return put(context, event->when_ms, event->filed_ms, (mcds_bytes){NULL, 0}, event->event);
 }
 
+bool mcds_py_collect_holder(void *context, const mcds_semaphore_holder *holder)
+{
+    return put(context, 0, 0, (mcds_bytes){NULL, 0}, (mcds_bytes){holder, sizeof *holder});
+}
+
 bool mcds_py_collect_limit(void *context, mcds_bytes identity, const mcds_limit_value *value)
 {
     return put(context, 0, 0, identity, (mcds_bytes){value, sizeof *value});

@@ -27,6 +27,9 @@ const char *why_omitted(const struct noun *noun)
     if (noun->open == views_open)
         return "its views are in its database: run 'views flush', and dump the table "
                "views:NAME there";
+    if (noun->open == semaphore_open)
+        return "its leases and fences belong to one store; 'semaphore run --permits' "
+               "makes it in another";
     return is_dumped(noun) ? NULL : "whom it has counted cannot be read, only how many";
 }
 

@@ -117,6 +117,8 @@ static const char *saying_of(const struct command *command, int result)
         return drops_lock ? "there is none" : command->noun->missing;
     if (result == MCDS_BUSY && drops_lock)
         return "it is held; drop it after its holder has released it, or --break it first";
+    if (result == MCDS_BUSY && command->verb->start == semaphore_drop)
+        return "a permit is held; drop it after its holders have released it";
     if (result == MCDS_TOO_OLD && command->verb->start == online_beat)
         return "a beat of this visitor is more than 31 buckets later: set the clocks of the "
                "machines";

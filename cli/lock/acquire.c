@@ -1,4 +1,4 @@
-/* Acquire: the wait of `mcds lock` for its lock, in slices between which a signal can end it. */
+/* Acquire: the wait for a lock or a permit, in slices between which a signal can end it. */
 #include "lock/acquire.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #define RESERVE_NS (200 * NS_PER_MS)
 /* After this time a terminal gets the name of the holder. */
 #define SILENT_NS (1000 * NS_PER_MS)
-#define HOLDER_CAPACITY 360
+#define HOLDER_CAPACITY (TENURE_TEXT_CAPACITY + 120)
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -39,7 +39,8 @@ static bool is_worth_waiting(struct acquisition *acquisition, int result, int ro
         return false;
     if (!acquisition->is_trouble_told) {
         describe_failure(said, acquisition->command);
-        complain(&acquisition->session->output, "%s; still waiting for the lock", said);
+        complain(&acquisition->session->output, "%s; still waiting for the %s", said,
+                 acquisition->tenure->kind->thing);
     }
     acquisition->is_trouble_told = true;
     return true;
@@ -52,7 +53,7 @@ static void hurry(const struct acquisition *acquisition, int64_t most_ns)
     mcds_limit_timeout(acquisition->session->store, most_ms > 0 ? (uint32_t)most_ms : 1);
 }
 
-/* One call for the lock. It waits a slice for another holder and leaves the rest of the time to the
+/* One call for the lease. It waits a slice for another holder and leaves the rest of the time to the
  * store. One that has answered gets `grace_ns` in any case, so the last slice ends with the wait. */
 static int acquire_slice(struct acquisition *acquisition, int64_t grace_ns)
 {
@@ -62,23 +63,19 @@ static int acquire_slice(struct acquisition *acquisition, int64_t grace_ns)
     int64_t slice_ns = least(grace_ns > 0 ? left_ns : left_ns / 2, SLICE_NS);
     uint32_t slice_ms = (uint32_t)((slice_ns + NS_PER_MS - 1) / NS_PER_MS);
     hurry(acquisition, left_ns - slice_ns > grace_ns ? left_ns - slice_ns : grace_ns);
-    return mcds_lock_acquire(acquisition->lock, slice_ms, acquisition->lease);
+    struct tenure *tenure = acquisition->tenure;
+    return tenure->kind->acquire(tenure->handle, &tenure->permit, slice_ms > 0 ? slice_ms : 1);
 }
 
 /* Names the holder, and the time left unless the holder renews. Returns whether they are known. */
 static bool describe_holder(const struct acquisition *acquisition, char out[HOLDER_CAPACITY])
 {
-    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
-    int result = mcds_lock_get_holder(acquisition->lock, &holder);
-    int length = snprintf(out, HOLDER_CAPACITY, "lock '%.100s': held by %.200s",
-                          acquisition->command->arguments[0],
-                          result == MCDS_OK && holder.label[0] != '\0' ? holder.label
-                                                                       : "somebody");
-    if (result == MCDS_OK && holder.remaining_ms >= 0)
-        (void)snprintf(out + length, HOLDER_CAPACITY - (size_t)length,
-                       " for %" PRId64 ".%" PRId64 " s more", holder.remaining_ms / 1000,
-                       holder.remaining_ms % 1000 / 100);
-    return result == MCDS_OK;
+    const struct tenure *tenure = acquisition->tenure;
+    char text[TENURE_TEXT_CAPACITY];
+    bool is_known = tenure->kind->describe(tenure->handle, text);
+    (void)snprintf(out, HOLDER_CAPACITY, "%s '%.100s': %s", tenure->kind->noun,
+                   acquisition->command->arguments[0], text);
+    return is_known;
 }
 
 /* Once: without it a user sees nothing happen, and neither why nor how to end it. */
@@ -110,7 +107,8 @@ static int acquire(struct acquisition *acquisition, int *signal_out)
     acquisition->end_ns = once ? INT64_MAX : acquisition->begun_ns + wait_ns;
     acquisition->asked_ns = watch_now_ns();
     for (;;) {
-        int result = once ? mcds_lock_try_acquire(acquisition->lock, acquisition->lease)
+        int result = once ? acquisition->tenure->kind->acquire(acquisition->tenure->handle,
+                                                               &acquisition->tenure->permit, 0)
                           : acquire_slice(acquisition, grace_ns);
         row = result == MCDS_BUSY ? 0 : row + 1;
         if (result == MCDS_OK || once || !is_worth_waiting(acquisition, result, row))
@@ -127,7 +125,7 @@ static int acquire(struct acquisition *acquisition, int *signal_out)
     }
 }
 
-/* Prints why the lock was not acquired; returns the exit code. */
+/* Prints why it was not acquired; returns the exit code. */
 static int report_busy(const struct acquisition *acquisition)
 {
     char holder[HOLDER_CAPACITY];
@@ -137,21 +135,37 @@ static int report_busy(const struct acquisition *acquisition)
     return (int)number_of(acquisition->command, OPTION_EXIT, STATUS_BUSY);
 }
 
+/* Of a semaphore alone: a lock needs nothing in the store. */
+static int report_missing(const struct acquisition *acquisition)
+{
+    char sentence[SENTENCE_MAX];
+    (void)snprintf(sentence, sizeof sentence,
+                   "%s '%.200s': there is none; make it with --permits N",
+                   acquisition->tenure->kind->noun, acquisition->command->arguments[0]);
+    report_failure(&acquisition->session->output, acquisition->command, STATUS_USAGE,
+                   "MCDS_NOT_FOUND", sentence);
+    return STATUS_USAGE;
+}
+
 static int report_failed(const struct acquisition *acquisition, int result)
 {
     char said[FAILURE_CAPACITY];
     char sentence[SENTENCE_MAX];
     if (result == MCDS_BUSY)
         return report_busy(acquisition);
+    if (result == MCDS_NOT_FOUND)
+        return report_missing(acquisition);
     describe_failure(said, acquisition->command);
     (void)snprintf(sentence, sizeof sentence, "%s%s%s", said, advice_on(result),
-                   result == MCDS_CORRUPT ? ", or --break it" : "");
+                   result == MCDS_CORRUPT && acquisition->tenure->kind == &tenure_of_lock
+                       ? ", or --break it"
+                       : "");
     report_failure(&acquisition->session->output, acquisition->command, status_of(result),
                    mcds_result_name(result), sentence);
     return status_of(result);
 }
 
-bool acquire_lock(struct acquisition *acquisition, int *status_out)
+bool acquire_tenure(struct acquisition *acquisition, int *status_out)
 {
     int number = 0;
     int result = acquire(acquisition, &number);
@@ -161,8 +175,8 @@ bool acquire_lock(struct acquisition *acquisition, int *status_out)
         *status_out = STATUS_SIGNAL + number;
     else if (result != MCDS_OK)
         *status_out = report_failed(acquisition, result);
-    if (result == MCDS_AMBIGUOUS) { /* the lock may be ours */
-        int released = mcds_lock_release(acquisition->lock, acquisition->lease);
+    if (result == MCDS_AMBIGUOUS) { /* it may be ours */
+        int released = tenure_release(acquisition->tenure);
         (void)released; /* it ends by itself */
     }
     if (result == MCDS_OK)

@@ -24,7 +24,7 @@ static void *renew_when_asked(void *context)
 {
     struct renewer *renewer = context;
     while (wait_for_byte(renewer->ask[0])) {
-        renewer->result = mcds_lock_renew(renewer->lock, renewer->lease);
+        renewer->result = tenure_renew(renewer->tenure);
         (void)snprintf(renewer->said, sizeof renewer->said, "%s",
                        renewer->result < 0 ? mcds_errmsg() : "");
         uint64_t one = 1;
@@ -40,10 +40,9 @@ static void close_all(const struct renewer *renewer)
     (void)close(renewer->answer);
 }
 
-bool renewer_start(struct renewer *renewer, mcds_lock *lock, mcds_lease *lease)
+bool renewer_start(struct renewer *renewer, struct tenure *tenure)
 {
-    renewer->lock = lock;
-    renewer->lease = lease;
+    renewer->tenure = tenure;
     renewer->is_busy = false;
     renewer->message[0] = '\0';
     if (pipe2(renewer->ask, O_CLOEXEC) != 0)

@@ -6,13 +6,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "mcds.h"
+#include "lock/tenure.h"
 
 #define RENEWER_MESSAGE_CAPACITY 512
 
 struct renewer {
-    mcds_lock *lock;
-    mcds_lease *lease;
+    struct tenure *tenure;
     pthread_t thread;
     int ask[2]; /* a byte: renew; closed: end */
     int answer; /* readable when a renewal is done */
@@ -23,7 +22,7 @@ struct renewer {
 };
 
 /* False when the thread cannot be created. */
-bool renewer_start(struct renewer *renewer, mcds_lock *lock, mcds_lease *lease);
+bool renewer_start(struct renewer *renewer, struct tenure *tenure);
 /* Begins a renewal; none may be in flight. */
 void renewer_ask(struct renewer *renewer);
 /* Reads the outcome after `answer` has become readable. */

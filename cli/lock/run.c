@@ -1,4 +1,4 @@
-/* mcds lock NAME -- COMMAND: acquire, run, watch, release.
+/* mcds lock NAME -- COMMAND, and mcds semaphore run: acquire, run, watch, release.
  *
  *   asked          renewed      renewed                stop     kill  deadline
  *     |---- span/3 ---|---- span/3 ---|----- ... --------|--------|------|
@@ -18,8 +18,8 @@
 #include "lock/acquire.h"
 #include "lock/child.h"
 #include "lock/renewer.h"
+#include "lock/tenure.h"
 #include "lock/watch.h"
-#include "nouns/lock.h"
 #include "run/session.h"
 #include "table/nouns.h"
 
@@ -45,8 +45,7 @@ struct runner {
     struct session *session;
     const struct command *command;
     const char *name;
-    mcds_lock *lock;
-    mcds_lease lease;
+    struct tenure tenure;
     struct watch watch;
     struct child child;
     struct renewer renewer;
@@ -62,7 +61,8 @@ struct runner {
 
 static void say(const struct runner *runner, const char *what)
 {
-    complain(&runner->session->output, "lock '%.200s': %s", runner->name, what);
+    complain(&runner->session->output, "%s '%.200s': %s", runner->tenure.kind->noun,
+             runner->name, what);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -83,7 +83,7 @@ static int64_t kill_ahead_ns(const struct runner *runner)
 
 static void take_deadline(struct runner *runner)
 {
-    runner->deadline_ns = runner->lease.deadline_ns;
+    runner->deadline_ns = runner->tenure.permit.lease.deadline_ns;
     runner->span_ns = runner->deadline_ns - runner->asked_ns;
     runner->renew_at_ns = runner->asked_ns + runner->span_ns / 3;
 }
@@ -94,26 +94,27 @@ static int64_t guard_at_ns(const struct runner *runner)
     return runner->deadline_ns - kill_ahead_ns(runner) / 2;
 }
 
-/* Releases a lock that this process may hold; the result does not matter any more. */
+/* Releases what this process may hold; the result does not matter any more. */
 static void give_up(struct runner *runner)
 {
-    int result = mcds_lock_release(runner->lock, &runner->lease);
+    int result = tenure_release(&runner->tenure);
     (void)result;
 }
 
-/* Reports at once that a process cannot be signalled, and whether the lock is kept. */
+/* Reports at once that a process cannot be signalled, and whether the lease is kept. */
 static void tell_of_reach(struct runner *runner)
 {
     char process[64];
+    const struct tenure_kind *kind = runner->tenure.kind;
     if (runner->is_reach_told ||
         !child_is_out_of_reach(&runner->child, process, sizeof process))
         return;
     runner->is_reach_told = true;
     complain(&runner->session->output,
-             "lock '%.200s': %s runs as another user and cannot be stopped; %s", runner->name,
-             process,
-             runner->is_lost ? "it may keep running while another holds the lock"
-                             : "the lock is held until it ends");
+             "%s '%.200s': %s runs as another user and cannot be stopped; %sthe %s%s",
+             kind->noun, runner->name, process,
+             runner->is_lost ? "it may keep running while another holds " : "", kind->thing,
+             runner->is_lost ? "" : " is held until it ends");
 }
 
 static void stop_group(struct runner *runner, int64_t kill_at_ns)
@@ -137,7 +138,8 @@ static void kill_group(struct runner *runner, int64_t now_ns)
 static void lose(struct runner *runner, const char *why, const char *cause)
 {
     if (!runner->is_lost && cause[0] != '\0')
-        complain(&runner->session->output, "lock '%.200s': %s (%s)", runner->name, why, cause);
+        complain(&runner->session->output, "%s '%.200s': %s (%s)", runner->tenure.kind->noun,
+                 runner->name, why, cause);
     else if (!runner->is_lost)
         say(runner, why);
     runner->is_lost = true;
@@ -232,14 +234,16 @@ static void take_signals(struct runner *runner)
     }
 }
 
-/* KILL was sent, and a process is still alive. A lock that is still ours is kept, so that no other
+/* KILL was sent, and a process is still alive. A lease that is still ours is kept, so that no other
  * holder gets it meanwhile. Returns true when it is no longer ours and nothing is left to do. */
 static bool leave_stuck(struct runner *runner)
 {
     if (!runner->is_reach_told)
-        say(runner, runner->is_lost ? "a process of the command does not end even when killed"
-                                    : "a process of the command does not end even when killed; "
-                                      "the lock is held until it does");
+        complain(&runner->session->output,
+                 "%s '%.200s': a process of the command does not end even when killed%s%s%s",
+                 runner->tenure.kind->noun, runner->name, runner->is_lost ? "" : "; the ",
+                 runner->is_lost ? "" : runner->tenure.kind->thing,
+                 runner->is_lost ? "" : " is held until it does");
     runner->next_at_ns = INT64_MAX;
     return runner->is_lost;
 }
@@ -273,10 +277,10 @@ static int own_status(const struct child *child)
     return WEXITSTATUS(child->wait_status);
 }
 
-/* Releases the lock and chooses the exit code. */
+/* Releases the lease and chooses the exit code. */
 static int release(struct runner *runner, int status)
 {
-    int result = mcds_lock_release(runner->lock, &runner->lease);
+    int result = tenure_release(&runner->tenure);
     struct output *output = &runner->session->output;
     char said[FAILURE_CAPACITY];
     if (result == MCDS_OK)
@@ -287,7 +291,8 @@ static int release(struct runner *runner, int status)
         return STATUS_LOST;
     }
     describe_failure(said, runner->command);
-    complain(output, "%s; the lock %s released, and expires by itself%s", said,
+    complain(output, "%s; the %s %s released, and expires by itself%s", said,
+             runner->tenure.kind->thing,
              result == MCDS_AMBIGUOUS ? "may not have been" : "was not", advice_on(result));
     return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
 }
@@ -297,14 +302,15 @@ static int report_not_started(const struct runner *runner, int status, const cha
                               const char *why)
 {
     char sentence[400];
-    (void)snprintf(sentence, sizeof sentence, "lock '%.200s': %s", runner->name, why);
+    (void)snprintf(sentence, sizeof sentence, "%s '%.200s': %s", runner->tenure.kind->noun,
+                   runner->name, why);
     report_failure(&runner->session->output, runner->command, status, name, sentence);
     return status;
 }
 
 static int watch_to_the_end(struct runner *runner)
 {
-    if (!renewer_start(&runner->renewer, runner->lock, &runner->lease)) {
+    if (!renewer_start(&runner->renewer, &runner->tenure)) {
         say(runner, "no thread available for renewals");
         child_sweep(&runner->child);
         child_end(&runner->child);
@@ -322,13 +328,14 @@ static int watch_to_the_end(struct runner *runner)
     return release(runner, own_status(&runner->child));
 }
 
-/* Runs the command under a lock that this process holds. */
+/* Runs the command while this process holds the lease. */
 static int run_program(struct runner *runner)
 {
     char *const *program = runner->command->program;
     int reason = 0;
-    lock_set_environment(runner->name, runner->lease.fence,
-                         mcds_lock_remaining_ms(runner->lock, &runner->lease));
+    struct tenure *tenure = &runner->tenure;
+    tenure->kind->set_environment(runner->name, &tenure->permit,
+                                  tenure->kind->remaining_ms(tenure->handle, &tenure->permit));
     switch (child_start(&runner->child, program, guard_at_ns(runner),
                         &runner->watch.inheritance, &reason)) {
     case CHILD_FAILED:
@@ -351,49 +358,56 @@ static int acquire_and_run(struct runner *runner)
 {
     struct acquisition acquisition = {.session = runner->session,
                                       .command = runner->command,
-                                      .lock = runner->lock,
-                                      .lease = &runner->lease,
+                                      .tenure = &runner->tenure,
                                       .watch = &runner->watch,
                                       .begun_ns = runner->asked_ns};
     int status;
-    if (!acquire_lock(&acquisition, &status))
+    if (!acquire_tenure(&acquisition, &status))
         return status;
     runner->asked_ns = acquisition.asked_ns;
     take_deadline(runner);
     return run_program(runner);
 }
 
-int lock_run(struct session *session, const struct command *command)
+static int hold_and_run(struct session *session, const struct command *command,
+                        const struct tenure_kind *kind)
 {
     if (session_is_private(session)) {
         char sentence[400];
-        (void)snprintf(
-            sentence, sizeof sentence,
-            "lock '%.200s': only this process sees a memory: store, so the lock would "
-            "exclude nobody; name a shared store with -s",
-            command->arguments[0]);
+        (void)snprintf(sentence, sizeof sentence,
+                       "%s '%.200s': only this process sees a memory: store, so the %s would "
+                       "exclude nobody; name a shared store with -s",
+                       kind->noun, command->arguments[0], kind->noun);
         report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
         return STATUS_USAGE;
     }
     struct runner runner = {.session = session,
                             .command = command,
                             .name = command->arguments[0],
-                            .lease = MCDS_LEASE_INIT};
+                            .tenure = {.kind = kind, .permit = MCDS_PERMIT_INIT}};
     int status = session_open_store(session);
     if (status != STATUS_DONE)
         return status;
-    void *handle = NULL;
     runner.asked_ns = watch_now_ns();
-    int result = lock_open_known(session->store, command, &handle);
+    int result = kind->open(session->store, command, &runner.tenure.handle);
     if (result != MCDS_OK)
         return report(&session->output, command, NULL, result, NULL);
-    runner.lock = handle;
     if (!watch_open(&runner.watch, &session->pipe_before, &session->size_before)) {
         say(&runner, "this process has too many files open (ulimit -n); raise the limit");
         status = STATUS_INTERNAL;
     } else {
         status = acquire_and_run(&runner);
     }
-    mcds_lock_close(runner.lock);
+    kind->close(runner.tenure.handle);
     return status;
+}
+
+int lock_run(struct session *session, const struct command *command)
+{
+    return hold_and_run(session, command, &tenure_of_lock);
+}
+
+int semaphore_run(struct session *session, const struct command *command)
+{
+    return hold_and_run(session, command, &tenure_of_semaphore);
 }

@@ -15,7 +15,7 @@
 #define LOOK_MS 500
 
 /* HOST:PID. */
-static void write_default_label(char out[LABEL_CAPACITY])
+void write_default_label(char out[LABEL_CAPACITY])
 {
     char host[128] = "";
     if (gethostname(host, sizeof host - 1) != 0)
@@ -23,7 +23,7 @@ static void write_default_label(char out[LABEL_CAPACITY])
     (void)snprintf(out, LABEL_CAPACITY, "%s:%ld", host[0] != '\0' ? host : "?", (long)getpid());
 }
 
-static void set_number(const char *variable, uint64_t number)
+void set_number(const char *variable, uint64_t number)
 {
     char text[32];
     (void)snprintf(text, sizeof text, "%" PRIu64, number);
@@ -52,16 +52,30 @@ int lock_open(mcds_store *store, const struct command *command, void **handle_ou
     return result;
 }
 
-int lock_open_known(mcds_store *store, const struct command *command, void **handle_out)
+void look_briefly(mcds_store *store, const struct command *command, void *handle,
+                  int (*look)(void *handle, const struct command *command, mcds_store *store))
+{
+    uint64_t wait_ms = number_of(command, OPTION_WAIT, 2 * LOOK_MS);
+    mcds_limit_timeout(store, wait_ms / 2 < LOOK_MS ? (uint32_t)(wait_ms / 2) + 1 : LOOK_MS);
+    int result = look(handle, command, store);
+    (void)result; /* the call that follows will say it */
+    mcds_limit_timeout(store, 0);
+}
+
+static int look_at_holder(void *handle, const struct command *command, mcds_store *store)
 {
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
-    uint64_t wait_ms = number_of(command, OPTION_WAIT, 2 * LOOK_MS);
+    (void)command;
+    (void)store;
+    return mcds_lock_get_holder(handle, &holder);
+}
+
+int lock_open_known(mcds_store *store, const struct command *command, void **handle_out)
+{
     int result = lock_open(store, command, handle_out);
     if (result != MCDS_OK)
         return result;
-    mcds_limit_timeout(store, wait_ms / 2 < LOOK_MS ? (uint32_t)(wait_ms / 2) + 1 : LOOK_MS);
-    result = mcds_lock_get_holder(*handle_out, &holder);
-    mcds_limit_timeout(store, 0);
+    look_briefly(store, command, *handle_out, look_at_holder);
     lock_close(*handle_out);
     return lock_open(store, command, handle_out);
 }

@@ -1,4 +1,4 @@
-/* mcds lock: functions shared by its files. */
+/* mcds lock: functions that its files, and those of mcds semaphore, share. */
 #ifndef MCDS_CLI_NOUNS_LOCK_H
 #define MCDS_CLI_NOUNS_LOCK_H
 
@@ -8,6 +8,14 @@
 
 /* As lock_open, but first contacts the server, whose capabilities are unknown until it answers. */
 int lock_open_known(mcds_store *store, const struct command *command, void **handle_out);
+
+/* Writes HOST:PID. */
+void write_default_label(char out[LABEL_CAPACITY]);
+/* Sets a variable that COMMAND inherits. */
+void set_number(const char *variable, uint64_t number);
+/* One call of `look` with a short timeout, so that the store learns what its server can do. */
+void look_briefly(mcds_store *store, const struct command *command, void *handle,
+                  int (*look)(void *handle, const struct command *command, mcds_store *store));
 
 /* Sets the variables that COMMAND inherits. */
 void lock_set_environment(const char *name, uint64_t fence, int64_t left_ms);

@@ -6,7 +6,7 @@
 
 uint32_t members_of(const struct command *command)
 {
-    if (is_given(command, OPTION_EXACT_MEMBERS))
+    if (is_given(command, OPTION_EXACT))
         return MCDS_MEMBERS_EXACT;
     return is_given(command, OPTION_ESTIMATED) ? MCDS_MEMBERS_ESTIMATED : MCDS_MEMBERS_NONE;
 }

@@ -39,7 +39,7 @@ enum option_id {
     OPTION_CLOSED,
     OPTION_BUCKETS,
     OPTION_WIDTH,
-    OPTION_EXACT_MEMBERS,
+    OPTION_PERMITS,
     OPTION_ESTIMATED,
     OPTION_BAG,
     OPTION_LIST,
@@ -171,6 +171,7 @@ struct answer {
         mcds_visitors_value visitors;
         mcds_online_value online;
         mcds_lock_holder holder;
+        uint32_t above; /* holders of a semaphore, above its new number */
         mcds_table_cursor cursor;
         mcds_limit_value limit;
         mcds_limit_cursor identities;

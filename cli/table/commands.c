@@ -13,7 +13,10 @@
 #define LOCK                                                                                   \
     (BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |            \
      BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK) | BIT(OPTION_DROP))
-#define MEMBERS (BIT(OPTION_EXACT_MEMBERS) | BIT(OPTION_ESTIMATED))
+#define PERMIT                                                                                 \
+    (BIT(OPTION_PERMITS) | BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) |         \
+     BIT(OPTION_EXIT) | BIT(OPTION_LABEL))
+#define MEMBERS (BIT(OPTION_EXACT) | BIT(OPTION_ESTIMATED))
 #define PERIOD (BIT(OPTION_PERIOD) | MEMBERS)
 #define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH) | MEMBERS)
 #define VIEWS (BIT(OPTION_DATABASE) | BIT(OPTION_FLUSH))
@@ -78,6 +81,42 @@ static const struct verb lock_verbs[] = {
          "lease ends without a renewal). The default store is a file of this user on this "
          "machine: other users and machines do not see its locks; name a store that they "
          "share with -s."},
+    {.word = NULL},
+};
+
+static const struct verb semaphore_verbs[] = {
+    {.word = "run",
+     .arguments = takes_name,
+     .options = PERMIT,
+     .overlap = OVERLAP_NEVER,
+     .makes = true,
+     .run = semaphore_run,
+     .runs_program = true,
+     .help =
+         "Run COMMAND while holding one of the permits of NAME, on all hosts together. It is "
+         "run, renewed and ended as by 'mcds lock', whose environment COMMAND has too: "
+         "MCDS_LOCK_FENCE grows with each holder of a slot. MCDS_SLOT is the slot, from 0, and "
+         "is that of no other holder."},
+    {.word = "holders",
+     .arguments = takes_name,
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = semaphore_holders,
+     .print = semaphore_print_holders,
+     .help = "Print the holders: the slot, the label, the seconds left and the newest fence of "
+             "the slot, with tabs between them."},
+    {.word = "resize",
+     .arguments = takes_permits,
+     .overlap = OVERLAP_NEVER,
+     .start = semaphore_resize,
+     .print = semaphore_print_resize,
+     .done = "resized",
+     .help = "Change the number of permits to N, 1 to 60, for all hosts. Holders in slots from "
+             "N on keep their permits until they end: it prints how many there are, so call it "
+             "again to wait for them."},
+    {DROP, .start = semaphore_drop,
+     .help = "Erase the semaphore and the fences of its slots, unless a permit is held; those "
+             "of the last minute are erased after a minute."},
     {.word = NULL},
 };
 
@@ -316,6 +355,8 @@ const struct noun all_nouns[] = {
      .why_not = cache_why_not},
     {NOUN(lock, "nobody holds it", "run a command on one host at a time"),
      .shape = BIT(OPTION_LEASE)},
+    {NOUN(semaphore, "there is none", "run a command on at most N hosts at a time"),
+     .shape = BIT(OPTION_PERMITS) | BIT(OPTION_LEASE)},
     {NOUN(visitors, "there is none", "number of visitors in each period"), .shape = PERIOD,
      .keeps_options = true},
     {NOUN(online, "there is none", "number of visitors active now"), .shape = WINDOW,

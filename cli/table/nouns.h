@@ -44,6 +44,17 @@ START(lock_look);
 PRINT(lock_print);
 RUN(lock_run);
 
+OPEN(semaphore_open);
+/* The same, but first contacts the server, as lock_open_known does. */
+OPEN(semaphore_open_known);
+CLOSE(semaphore_close);
+RUN(semaphore_run);
+START(semaphore_holders);
+PRINT(semaphore_print_holders);
+START(semaphore_resize);
+PRINT(semaphore_print_resize);
+START(semaphore_drop);
+
 /* What --exact and --estimated ask for. */
 uint32_t members_of(const struct command *command);
 OPEN(visitors_open);

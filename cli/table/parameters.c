@@ -74,8 +74,8 @@ const struct parameter options[OPTION_COUNT] = {
         "spread the counter over K keys; all that change it must give the same (1)"),
     [OPTION_EXACT] = FLAG(
         NONE, "exact",
-        "count each addition exactly once, even if replies are lost; all that "
-        "change it must give the same"),
+        "count each addition, or each visitor, exactly once, even if replies are lost; all "
+        "that change it must give the same"),
     [OPTION_COPIES] = NUMBER(
         NONE, "copies", "R", 1, 7,
         "keep the counter on R servers, exact; any minority of them may die and restart "
@@ -88,15 +88,14 @@ const struct parameter options[OPTION_COUNT] = {
         "third of it (15s)"),
     [OPTION_WAIT] = TIME(
         'w', "wait", "TIME", 0, DAY_MS,
-        "wait at most this long for the lock, also while the store does not answer "
+        "wait at most this long for the lock or permit, also while the store does not answer "
         "(without -w 1d, but not for a store that does not answer)"),
-    [OPTION_NOWAIT] = FLAG('n', "no-wait",
-                           "do not wait: when another holds the lock, exit with 75"),
+    [OPTION_NOWAIT] = FLAG('n', "no-wait", "do not wait: when others hold it, exit with 75"),
     [OPTION_EXIT] = NUMBER('E', "busy-exit", "CODE", 0, 255,
-                           "exit code when the lock cannot be acquired (75)"),
+                           "exit code when it cannot be acquired (75)"),
     [OPTION_LABEL] = TEXT(
         NONE, "label", "TEXT", 200,
-        "name of this holder, which --info, ls -l and a wait that ends without the "
+        "name of this holder, which --info, holders, ls -l and a wait that ends without the "
         "lock print (HOST:PID)"),
     [OPTION_INFO] = FLAG(
         NONE, "info",
@@ -120,10 +119,9 @@ const struct parameter options[OPTION_COUNT] = {
                               "number of buckets of the window (5)"),
     [OPTION_WIDTH] = TIME(NONE, "width", "TIME", 1000, DAY_MS,
                           "length of a bucket; all that change it must give the same (60s)"),
-    [OPTION_EXACT_MEMBERS] = FLAG(NONE, "exact",
-                                  "keep all visitors: each counts once, even if replies are "
-                                  "lost; all that change it must "
-                                  "give the same"),
+    [OPTION_PERMITS] = NUMBER(NONE, "permits", "N", 1, 60,
+                              "number of permits of a new semaphore; one that exists must have "
+                              "been made with it, or resized to it (any, but not a new one)"),
     [OPTION_ESTIMATED] = FLAG(
         NONE, "estimated",
         "keep about 30 KB for any number of visitors, and estimate the number with a standard "
@@ -393,6 +391,11 @@ static const struct parameter maybe_identity = {.placeholder = "IDENTITY",
                                                 .kind = KIND_NAME,
                                                 .optional = true,
                                                 .help = "the identity (NAME)"};
+static const struct parameter permits = {.placeholder = "N",
+                                         .kind = KIND_NUMBER,
+                                         .min = 1,
+                                         .max = 60,
+                                         .help = "number of permits, 1 to 60"};
 static const struct parameter tokens = {.placeholder = "N",
                                         .kind = KIND_NUMBER,
                                         .min = 1,
@@ -421,6 +424,7 @@ const struct parameter *const takes_page[] = {&name, &page, NULL};
 const struct parameter *const takes_page_count[] = {&name, &fed_page, &view_count, NULL};
 const struct parameter *const takes_identity[] = {&name, &identity, NULL};
 const struct parameter *const takes_maybe_identity[] = {&name, &maybe_identity, NULL};
+const struct parameter *const takes_permits[] = {&name, &permits, NULL};
 const struct parameter *const takes_tokens[] = {&name, &identity, &tokens, NULL};
 const struct parameter *const takes_array[] = {&name, &array_elements, NULL};
 const struct parameter *const takes_pattern[] = {&pattern, NULL};

@@ -298,6 +298,7 @@
     X(LIST_GONE, GONE,                                                                         \
       "the list that this handle has used is gone; the next push makes it again")              \
     X(HELD_BY_ANOTHER, HELD, "another holds it")                                               \
+    X(HELD_BY_OTHERS, HELD, "others hold all its permits")                                     \
     X(HELD, HELD, "it is held; drop it after its holder has released it")                      \
     X(LIMITED, LIMITED, "the rate limit is reached")                                           \
     X(ONLY_BUCKETS, UNSUPPORTED,                                                               \

@@ -21,6 +21,7 @@
     X(mcds_counter_value, reborn, reborn, reserved)                                            \
     X(mcds_lock_options, label, label, label)                                                  \
     X(mcds_lock_holder, label, label, label)                                                   \
+    X(mcds_semaphore_options, label, label, label)                                             \
     X(mcds_visitors_options, members, members, members)                                        \
     X(mcds_visitors_value, reborn, reborn, reserved)                                           \
     X(mcds_online_options, members, members, reserved)                                         \

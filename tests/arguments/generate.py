@@ -8,7 +8,7 @@ result is MCDS_INVALID."""
 import re
 import sys
 
-STRUCTURES = ("counter limit ids lock visitors online set table views array list log cache").split()
+STRUCTURES = ("counter limit ids lock visitors online set table views array list log cache semaphore").split()
 OPAQUE = {"mcds_" + name: name for name in STRUCTURES}
 OPAQUE |= {"mcds_store": "store", "mcds_pipeline": "pipeline", "mcds_sim": "sim",
            "mcds_sim_client": "client"}
@@ -22,7 +22,7 @@ MAY_BE_NULL |= {
     ("counter_add", "value_out"), ("limit_take", "value_out"), ("table_incr", "value_out"), ("visitors_hit", "visitor"),
     ("set_add", "changed_out"), ("set_remove", "changed_out"), ("table_remove", "changed_out"),
     ("list_push_many", "pushed_out"), ("log_put_many", "put_out"), ("log_scan", "range"),
-    ("cache_fetch", "state_out"), ("cache_put", "value"),
+    ("semaphore_resize", "above_out"), ("cache_fetch", "state_out"), ("cache_put", "value"),
     ("log_scan", "info_out"), ("log_tail", "info_out"), ("fail", "format"),
 }
 
@@ -105,6 +105,11 @@ def argument(function, parameter, before):
         before.append("mcds_lease lease = MCDS_LEASE_INIT;")
         before.append("assert_int_equal(mcds_lock_try_acquire(world.lock, &lease), MCDS_OK);")
         return "&lease"
+    if base == "mcds_permit" and re.search("_re(new|lease)", function):
+        before.append("mcds_permit permit = MCDS_PERMIT_INIT;")
+        before.append("assert_int_equal(mcds_semaphore_resize(world.semaphore, 1, NULL), MCDS_NOT_FOUND);")
+        before.append("permit.lease.state = 2;")
+        return "&permit"
     if base == "mcds_cache_claim" and re.search("_(put|fail|renew|release)", function):
         before.append("mcds_cache_claim claim = {0};")
         before.append("mcds_value none = MCDS_VALUE_INIT;")

@@ -208,6 +208,29 @@ class AgreeTest(unittest.TestCase):
         if item is not None:  # a tombstone stays for 3 seconds
             self.assertEqual(reader.lease(key, *item)[:2], (False, token))
 
+    def test_semaphore(self):
+        holder = subprocess.Popen([MCDS, "-s", self.uri, "semaphore", "run", "builds", "--permits", "5", "--label",
+                                   "web3", "--", "cat"], stdin=subprocess.PIPE)
+        self.addCleanup(holder.wait)
+        self.addCleanup(holder.stdin.close)
+        key, *item = self.await_key(b"mcds:sl1:")
+        held, token, renewed, label = reader.lease(key, *item)
+        self.assertEqual((held, renewed, label), (True, 0, b"web3"))
+        self.check_keys(self.server)
+        slot = int(key.removeprefix(b"mcds:sl1:builds:"))
+        self.assertIn(slot, range(5))
+        settings = b"mcds:sm1:builds"
+        self.assertEqual(reader.permits(settings, *self.server.get(settings)), (5, 5))
+        fence_key = b"mcds:sf1:builds:%d" % slot
+        fence, _ = reader.number(fence_key, *self.server.get(fence_key))
+        self.assertLess(abs(fence / 1e9 - time.time()), 60)
+        self.assertEqual(self.mcds("semaphore", "holders", "builds").split("\t")[::3],
+                         ["%d" % slot, "%d\n" % fence])
+        self.assertIn("resized", self.mcds("semaphore", "resize", "builds", "6"))
+        self.assertEqual(reader.permits(settings, *self.server.get(settings)), (6, 5))
+        holder.stdin.close()
+        self.assertEqual(holder.wait(), 0)
+
     def settings(self, key):
         return reader.settings(key, *self.server.get(key))
 

@@ -97,7 +97,7 @@ def number(key, flags, value):
     count = int(value)
     assert value.strip().isdigit() and count < 2**63 and flags > 1600000000, (key, flags, value)
     is_signed = count >= 2**61
-    assert not is_signed or b":lf1:" in key or abs(count - 2**62) <= 2**61
+    assert not is_signed or b":lf1:" in key or b":sf1:" in key or abs(count - 2**62) <= 2**61
     return count - 2**62 if is_signed and b":c1:" in key else count, flags
 
 
@@ -122,6 +122,13 @@ def ids(key, _, value):
     assert bytes_.is_over() and state in (1, 2) and bits in (53, 63) and following <= 2**bits
     assert state == 2 or following == 0
     return bits, following if state == 2 else None
+
+
+def permits(key, _, value):
+    """The number of permits of a semaphore, and the number that it was made with."""
+    numbers = struct.unpack("<2Q", frame(key, value, b"S"))
+    assert all(1 <= number <= 60 for number in numbers)
+    return numbers
 
 
 def cached(key, _, value):

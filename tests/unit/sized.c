@@ -60,6 +60,7 @@ static int with_options(void *given)
     }
 OPENS(with_counter_options, mcds_counter)
 OPENS(with_lock_options, mcds_lock)
+OPENS(with_semaphore_options, mcds_semaphore)
 OPENS(with_cache_options, mcds_cache)
 OPENS(with_limit_options, mcds_limit)
 OPENS(with_ids_options, mcds_ids)
@@ -265,6 +266,7 @@ static const struct row {
     [MCDS__SIZED_mcds_online_value] = {.call = with_online_value, .is_output = true},
     [MCDS__SIZED_mcds_set_options] = {.call = with_set_options},
     [MCDS__SIZED_mcds_table_options] = {.call = with_table_options},
+    [MCDS__SIZED_mcds_semaphore_options] = {.call = with_semaphore_options},
     [MCDS__SIZED_mcds_limit_options] = {.call = with_limit_options},
     [MCDS__SIZED_mcds_limit_value] = {.call = with_limit_value, .is_output = true},
     [MCDS__SIZED_mcds_ids_options] = {.call = with_ids_options},

@@ -19,6 +19,8 @@ from .list import AioList, List, PipelineList
 from .lock import Holder, Lease, Lock, PipelineLock
 from .log import AioLog, Event, Log, LogCursor, PipelineLog
 from .pipeline import Pipeline, Result
+from .semaphore import (AioPermit, AioSemaphore, Permit, PermitHolder, PipelineSemaphore,
+                        Semaphore)
 from .set import AioSet, Bag, PipelineSet, Sequence, Set
 from .store import Finding, Store, open, version
 from .table import AioTable, Cursor, PipelineTable, Table
@@ -30,15 +32,16 @@ __version__ = version()
 
 __all__ = [
     "Aio", "AioArray", "AioCache", "AioCounter", "AioIds", "AioLease", "AioLimit", "AioList",
-    "AioLock", "AioLog", "AioOnline", "AioSet", "AioSumCounter", "AioTable", "AioViews",
-    "AioVisitors", "Ambiguous", "Array", "Bag", "Busy", "Cache", "Claim", "Corrupt", "Counter",
-    "CounterValue", "Cursor", "Error", "Event", "Exists", "Expired", "Finding", "Full", "Holder",
-    "Ids", "Invalid", "Io", "Lease", "Limit", "LimitForm", "LimitValue", "List", "Lock", "Log",
-    "LogCursor", "Lost", "Members", "NoMemory", "NotFound", "Online", "OnlineValue", "Overflow",
-    "Pipeline", "PipelineArray", "PipelineCache", "PipelineCounter", "PipelineIds",
-    "PipelineLimit", "PipelineList", "PipelineLock", "PipelineLog", "PipelineOnline",
-    "PipelineSet", "PipelineSumCounter", "PipelineTable", "PipelineViews", "PipelineVisitors",
-    "Protocol", "Result", "Sequence", "Set", "Store", "SumCounter", "Table", "Take", "Timeout",
+    "AioLock", "AioLog", "AioOnline", "AioPermit", "AioSemaphore", "AioSet", "AioSumCounter",
+    "AioTable", "AioViews", "AioVisitors", "Ambiguous", "Array", "Bag", "Busy", "Cache", "Claim",
+    "Corrupt", "Counter", "CounterValue", "Cursor", "Error", "Event", "Exists", "Expired",
+    "Finding", "Full", "Holder", "Ids", "Invalid", "Io", "Lease", "Limit", "LimitForm",
+    "LimitValue", "List", "Lock", "Log", "LogCursor", "Lost", "Members", "NoMemory", "NotFound",
+    "Online", "OnlineValue", "Overflow", "Permit", "PermitHolder", "Pipeline", "PipelineArray",
+    "PipelineCache", "PipelineCounter", "PipelineIds", "PipelineLimit", "PipelineList",
+    "PipelineLock", "PipelineLog", "PipelineOnline", "PipelineSemaphore", "PipelineSet",
+    "PipelineSumCounter", "PipelineTable", "PipelineViews", "PipelineVisitors", "Protocol",
+    "Result", "Semaphore", "Sequence", "Set", "Store", "SumCounter", "Table", "Take", "Timeout",
     "TooBig", "TooFuture", "TooOld", "Unavailable", "Unsupported", "Views", "Visitors",
     "VisitorsValue", "open", "version",
 ]

@@ -20,6 +20,7 @@ from .list import AioList, open_list
 from .lock import open_lock
 from .log import AioLog, open_log
 from .plan import CONVERSION, Plan, new_options, new_sized, opens
+from .semaphore import AioSemaphore, open_semaphore
 from .set import AioSet, open_bag, open_sequence, open_set
 from .table import AioTable, open_table
 from .views import AioViews, open_views
@@ -193,6 +194,7 @@ class Aio:
     cache = opens(open_cache, AioCache)
     ids = opens(open_ids, AioIds)
     limit = opens(open_limit, AioLimit)
+    semaphore = opens(open_semaphore, AioSemaphore)
 
     def __init__(self, core: Core) -> None:
         self._core = core

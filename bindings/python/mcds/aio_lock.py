@@ -7,10 +7,10 @@ import time
 from types import TracebackType
 from typing import Any, Dict, Optional, Type
 
-from ._binding import ffi, lib
+from ._binding import ffi
 from .core import Opened
 from .errors import Ambiguous, Error, Lost
-from .lock import LockPlans, Tenure, goes_on, slice_ms
+from .lock import Leased, LockPlans, Tenure, goes_on, slice_ms
 from .plan import Plan, awaited, take_none
 
 
@@ -65,25 +65,24 @@ class AioLease(Tenure):
                 return
 
 
-class AioLock(LockPlans):
-    """A lock with leases. An `async with` block holds it, and is cancelled when the lease is lost."""
+class AioBlock(Leased):
+    """Acquires for an `async with` block."""
 
-    holder = awaited(LockPlans._holder)
-    break_lock = awaited(LockPlans._break)
-    drop = awaited(LockPlans._drop)
+    def _new_aio(self) -> Any:
+        """A tenure that is not held yet."""
+        return AioLease(self._opened, self._runner, ffi.new("mcds_lease *"))
 
     def __init__(self, opened: Opened, runner: Any) -> None:
         super().__init__(opened, runner)
         self._held: "Dict[asyncio.Task[Any], AioLease]" = {}
 
-    async def acquire(self) -> AioLease:
-        """Wait for the lock as long as the option `wait` says, then Busy. Nothing renews the lease."""
+    async def _acquire(self) -> Any:
         wait = self._chosen.wait
         until = None if wait is None else time.monotonic() + wait
-        lease = AioLease(self._opened, self._runner, ffi.new("mcds_lease *"))
+        lease = self._new_aio()
         while True:
-            plan = Plan(lib.mcds_lock_acquire, lib.mcds_lock_acquire_start,
-                        (self._opened.handle, slice_ms(until), lease._lease), take_none)
+            plan = Plan(self._calls.acquire, self._calls.acquire_start,
+                        (self._opened.handle, slice_ms(until), lease._held), take_none)
             try:
                 await lease._run(plan)
                 return lease
@@ -99,10 +98,10 @@ class AioLock(LockPlans):
             self._runner._start(lease._release_plan()).add_done_callback(_forget)
         raise error
 
-    async def __aenter__(self) -> AioLease:
+    async def _enter(self) -> Any:
         task = asyncio.current_task()
         assert task is not None
-        lease = await self.acquire()
+        lease = await self._acquire()
         self._held[task] = lease
         if self._chosen.renew:
             lease._keeper = asyncio.ensure_future(lease._keep(self._chosen.lease_ms, task))
@@ -127,6 +126,23 @@ class AioLock(LockPlans):
                 raise
         if is_ours:
             raise lease._failure or Lost("the lease is over")
+
+
+class AioLock(AioBlock, LockPlans):
+    """A lock with leases. An `async with` block holds it, and is cancelled when the lease is lost."""
+
+    holder = awaited(LockPlans._holder)
+    break_lock = awaited(LockPlans._break)
+    drop = awaited(LockPlans._drop)
+
+    async def acquire(self) -> AioLease:
+        """Wait for the lock as long as the option `wait` says, then Busy. Nothing renews the lease."""
+        lease: AioLease = await self._acquire()
+        return lease
+
+    async def __aenter__(self) -> AioLease:
+        lease: AioLease = await self._enter()
+        return lease
 
 
 def _forget(future: "asyncio.Future[None]") -> None:

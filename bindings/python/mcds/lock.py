@@ -69,13 +69,39 @@ def take_holder(code: int, out: Any) -> Optional[Holder]:
     return Holder(out.fence, remaining, text(out.label))
 
 
-class Tenure:
-    """One tenure of a lock, without a way to renew or release it."""
+@dataclasses.dataclass(frozen=True)
+class Calls:
+    """What a lock and a semaphore call for the same thing."""
 
-    def __init__(self, opened: Opened, lease: Any) -> None:
+    noun: str
+    held: str  #: the struct of one tenure
+    remaining_ms: Any
+    acquire: Any
+    acquire_start: Any
+    try_acquire: Any
+    try_acquire_start: Any
+    renew: Any
+    renew_start: Any
+    release: Any
+    release_start: Any
+
+
+LOCK_CALLS = Calls("lock", "mcds_lease *", lib.mcds_lock_remaining_ms, lib.mcds_lock_acquire,
+                   lib.mcds_lock_acquire_start, lib.mcds_lock_try_acquire,
+                   lib.mcds_lock_try_acquire_start, lib.mcds_lock_renew, lib.mcds_lock_renew_start,
+                   lib.mcds_lock_release, lib.mcds_lock_release_start)
+
+
+class Tenure:
+    """One tenure of a lock or a semaphore, without a way to renew or release it."""
+
+    _calls = LOCK_CALLS
+
+    def __init__(self, opened: Opened, held: Any) -> None:
         self._opened = opened
         self._handle = opened.handle
-        self._lease = lease
+        self._held = held
+        self._lease = held
         self._failure: Optional[Error] = None
 
     @property
@@ -86,7 +112,7 @@ class Tenure:
     @property
     def remaining(self) -> float:
         """Seconds that are left; 0 when it is over."""
-        return int(lib.mcds_lock_remaining_ms(self._handle, self._lease)) / 1000
+        return int(self._calls.remaining_ms(self._handle, self._held)) / 1000
 
     @property
     def lost(self) -> bool:
@@ -98,7 +124,7 @@ class Tenure:
         if self._failure is not None:
             raise self._failure
         if self.remaining == 0:
-            raise Lost(f"lock {self._opened.name!r}: the lease is over")
+            raise Lost(f"{self._calls.noun} {self._opened.name!r}: the lease is over")
 
     def _judge(self, error: Error) -> None:
         """What a renewal that has failed says about the lease."""
@@ -106,12 +132,12 @@ class Tenure:
             self._failure = error if isinstance(error, Lost) else Lost(str(error))
 
     def _renew_plan(self) -> Plan[None]:
-        return Plan(lib.mcds_lock_renew, lib.mcds_lock_renew_start, (self._handle, self._lease),
+        return Plan(self._calls.renew, self._calls.renew_start, (self._handle, self._held),
                     take_none)
 
     def _release_plan(self) -> Plan[None]:
-        return Plan(lib.mcds_lock_release, lib.mcds_lock_release_start,
-                    (self._handle, self._lease), take_none)
+        return Plan(self._calls.release, self._calls.release_start,
+                    (self._handle, self._held), take_none)
 
     def __repr__(self) -> str:
         return f"<mcds.{type(self).__name__} fence {self.fence}, {self.remaining:.3f} s>"
@@ -164,12 +190,22 @@ def take_lease(code: int, out: Any) -> Optional[Lease]:
     return Lease(opened, lease)
 
 
-class LockPlans(Structure):
+class Leased(Structure):
+    """A structure whose holders have leases."""
+
+    _calls = LOCK_CALLS
+
+    def _new(self, held: Any) -> Any:
+        """The tenure that a waiting call has acquired."""
+        return Lease(self._opened, held)
+
     @property
     def _chosen(self) -> LockOptions:
         chosen: LockOptions = self._opened.kept
         return chosen
 
+
+class LockPlans(Leased):
     def _try_acquire(self) -> Plan[Optional[Lease]]:
         """Acquire the lock, or return None where another holds it. Nothing renews this lease.
 
@@ -210,33 +246,27 @@ def slice_ms(until: Optional[float]) -> int:
     return max(0, min(LOOK_MS, left))
 
 
-class Lock(LockPlans):
-    """A lock with leases. A with block holds it."""
-
-    try_acquire = waiting(LockPlans._try_acquire)
-    holder = waiting(LockPlans._holder)
-    break_lock = waiting(LockPlans._break)
-    drop = waiting(LockPlans._drop)
+class Block(Leased):
+    """Acquires for a with block."""
 
     def __init__(self, opened: Opened, runner: Any) -> None:
         super().__init__(opened, runner)
         self._held = threading.local()
 
-    def acquire(self) -> Lease:
-        """Wait for the lock as long as the option `wait` says, then Busy. Nothing renews the lease."""
+    def _acquire(self) -> Any:
         wait = self._chosen.wait
         until = None if wait is None else time.monotonic() + wait
-        lease = ffi.new("mcds_lease *")
+        lease = ffi.new(self._calls.held)
         handle = self._opened.handle
         while True:
-            code = lib.mcds_lock_acquire(handle, slice_ms(until), lease)
+            code = self._calls.acquire(handle, slice_ms(until), lease)
             if code == 0:
-                return Lease(self._opened, lease)
+                return self._new(lease)
             error = error_of(code)
             if until is not None and time.monotonic() >= until or not goes_on(error, wait):
                 break
         if isinstance(error, Ambiguous):
-            lib.mcds_lock_release(handle, lease)
+            self._calls.release(handle, lease)
         raise error
 
     def _leases(self) -> List[Lease]:
@@ -244,8 +274,8 @@ class Lock(LockPlans):
         leases: List[Lease] = self._held.__dict__.setdefault("leases", [])
         return leases
 
-    def __enter__(self) -> Lease:
-        lease = self.acquire()
+    def _enter(self) -> Any:
+        lease = self._acquire()
         self._leases().append(lease)
         if self._chosen.renew:
             threading.Thread(target=lease._keep, args=(self._chosen.lease_ms,), name="mcds-lease",
@@ -261,6 +291,24 @@ class Lock(LockPlans):
             lease._judge(failure)
             if error is None:
                 raise
+
+
+class Lock(Block, LockPlans):
+    """A lock with leases. A with block holds it."""
+
+    try_acquire = waiting(LockPlans._try_acquire)
+    holder = waiting(LockPlans._holder)
+    break_lock = waiting(LockPlans._break)
+    drop = waiting(LockPlans._drop)
+
+    def acquire(self) -> Lease:
+        """Wait for the lock as long as the option `wait` says, then Busy. Nothing renews the lease."""
+        lease: Lease = self._acquire()
+        return lease
+
+    def __enter__(self) -> Lease:
+        lease: Lease = self._enter()
+        return lease
 
 
 class PipelineLock(LockPlans):

@@ -18,6 +18,7 @@ from .list import PipelineList, open_list
 from .lock import PipelineLock, open_lock
 from .log import PipelineLog, open_log
 from .plan import CONVERSION, Plan, new_options, opens
+from .semaphore import PipelineSemaphore, open_semaphore
 from .set import PipelineSet, open_bag, open_sequence, open_set
 from .table import PipelineTable, open_table
 from .views import PipelineViews, open_views
@@ -92,6 +93,7 @@ class Pipeline:
     cache = opens(open_cache, PipelineCache)
     ids = opens(open_ids, PipelineIds)
     limit = opens(open_limit, PipelineLimit)
+    semaphore = opens(open_semaphore, PipelineSemaphore)
 
     def __init__(self, core: Core, depth: int = DEPTH, check_results: bool = True) -> None:
         self._core = core

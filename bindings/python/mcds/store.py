@@ -20,6 +20,7 @@ from .lock import Lock, open_lock
 from .log import Log, open_log
 from .pipeline import Pipeline
 from .plan import Bytes, Seconds, as_ms, encode_name, new_options, opens
+from .semaphore import Semaphore, open_semaphore
 from .set import Bag, Sequence, Set, open_bag, open_sequence, open_set
 from .stream import collect, collect_finding, collect_listed
 from .table import Table, open_table
@@ -61,6 +62,7 @@ class Store:
     cache = opens(open_cache, Cache)
     ids = opens(open_ids, Ids)
     limit = opens(open_limit, Limit)
+    semaphore = opens(open_semaphore, Semaphore)
 
     def __init__(self, uri: str, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> None:
         options = new_options("mcds_options", timeout_ms=as_ms(timeout))

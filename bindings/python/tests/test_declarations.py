@@ -35,9 +35,10 @@ def test_every_function_is_declared() -> None:
 def test_every_function_is_used() -> None:
     text = "".join(path.read_text() for path in PACKAGE.glob("*.py"))
     for noun in ("counter", "lock", "visitors", "online", "views", "set", "table", "list", "log",
-                 "array", "cache", "limit", "ids"):
+                 "array", "cache", "limit", "ids", "semaphore"):
         text += f"lib.mcds_{noun}_open lib.mcds_{noun}_close "
-    for noun in ("counter", "visitors", "online", "views", "set", "ids"):
+    for noun in ("counter", "visitors", "online", "views", "set", "ids",
+                 "semaphore"):
         text += f"lib.mcds_{noun}_made_with "
     used = set(re.findall(r"lib\.(mcds_\w+)", text))
     assert functions() - used == UNUSED

@@ -178,3 +178,39 @@ def test_aio_block_that_others_cancel() -> None:
                 pass
 
     asyncio.run(main())
+
+
+def test_a_semaphore_has_permits(s: mcds.Store, opener: Opener) -> None:
+    with opener() as other:
+        assert s.semaphore("s", 2).holders() == []
+        with s.semaphore("s", 2, label="web3") as one, other.semaphore("s", 2) as two:
+            assert {one.slot, two.slot} == {0, 1} and one.fence > 0 and not one.lost
+            one.renew()
+            assert s.semaphore("s").try_acquire() is None
+            with pytest.raises(mcds.Busy):
+                s.semaphore("s", wait=0).acquire()
+            holders = other.semaphore("s").holders()
+            assert [holder.slot for holder in holders] == [0, 1]
+            assert (holders[one.slot].label, holders[one.slot].permits) == ("web3", 2)
+            assert s.semaphore("s").resize(1) == 1
+            with pytest.raises(mcds.Busy):
+                s.semaphore("s").drop()
+        with s.pipeline() as p:
+            tries = [p.semaphore("s").try_acquire() for _ in range(2)]
+        permits = [one for one in (each.result() for each in tries) if one is not None]
+        assert [permit.slot for permit in permits] == [0]
+        permits[0].release()
+        assert s.semaphore("s").drop()
+
+
+def test_aio_semaphore(s: mcds.Store) -> None:
+    async def run() -> None:
+        aio = s.aio
+        async with aio.semaphore("a", 1) as permit:
+            assert permit.slot == 0 and len(await aio.semaphore("a").holders()) == 1
+            with pytest.raises(mcds.Busy):
+                await aio.semaphore("a", wait=0).acquire()
+        assert await aio.semaphore("a").resize(3) == 0
+        assert await aio.semaphore("a").drop()
+
+    asyncio.run(run())

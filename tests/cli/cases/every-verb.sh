@@ -109,6 +109,9 @@ list scan NAME
 list count NAME
 list clear NAME
 list drop NAME
+semaphore holders NAME
+semaphore resize NAME 2
+semaphore drop NAME
 limit get NAME ann --rate 5/d
 limit give NAME ann --rate 5/d
 limit ls NAME

@@ -1,0 +1,141 @@
+/* Tenure: what `mcds lock` and `mcds semaphore run` hold while COMMAND runs: a lock, or a permit. */
+#include "lock/tenure.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "nouns/lock.h"
+#include "table/nouns.h"
+
+/* Writes " for 3.2 s more", or nothing where the time is not known. */
+static void add_time(char *out, size_t capacity, const char *before, int64_t left_ms)
+{
+    if (left_ms >= 0)
+        (void)snprintf(out, capacity, "%s%" PRId64 ".%" PRId64 " s", before, left_ms / 1000,
+                       left_ms % 1000 / 100);
+}
+
+static int acquire_lock_of(void *handle, mcds_permit *permit, uint32_t wait_ms)
+{
+    return wait_ms == 0 ? mcds_lock_try_acquire(handle, &permit->lease)
+                        : mcds_lock_acquire(handle, wait_ms, &permit->lease);
+}
+
+static int renew_lock(void *handle, mcds_permit *permit)
+{
+    return mcds_lock_renew(handle, &permit->lease);
+}
+
+static int release_lock(void *handle, mcds_permit *permit)
+{
+    return mcds_lock_release(handle, &permit->lease);
+}
+
+static int64_t lock_remaining_ms(const void *handle, const mcds_permit *permit)
+{
+    return mcds_lock_remaining_ms(handle, &permit->lease);
+}
+
+static bool describe_lock(void *handle, char out[TENURE_TEXT_CAPACITY])
+{
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
+    bool is_known = mcds_lock_get_holder(handle, &holder) == MCDS_OK;
+    int length = snprintf(out, TENURE_TEXT_CAPACITY, "held by %.200s",
+                          is_known && holder.label[0] != '\0' ? holder.label : "somebody");
+    if (is_known && holder.remaining_ms >= 0) {
+        add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " for ",
+                 holder.remaining_ms);
+        length = (int)strlen(out);
+        (void)snprintf(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " more");
+    }
+    return is_known;
+}
+
+static void set_lock_environment(const char *name, const mcds_permit *permit, int64_t left_ms)
+{
+    lock_set_environment(name, permit->lease.fence, left_ms);
+}
+
+const struct tenure_kind tenure_of_lock = {
+    .noun = "lock",
+    .thing = "lock",
+    .open = lock_open_known,
+    .close = lock_close,
+    .acquire = acquire_lock_of,
+    .renew = renew_lock,
+    .release = release_lock,
+    .remaining_ms = lock_remaining_ms,
+    .describe = describe_lock,
+    .set_environment = set_lock_environment,
+};
+
+static int acquire_permit(void *handle, mcds_permit *permit, uint32_t wait_ms)
+{
+    return wait_ms == 0 ? mcds_semaphore_try_acquire(handle, permit)
+                        : mcds_semaphore_acquire(handle, wait_ms, permit);
+}
+
+static int renew_permit(void *handle, mcds_permit *permit)
+{
+    return mcds_semaphore_renew(handle, permit);
+}
+
+static int release_permit(void *handle, mcds_permit *permit)
+{
+    return mcds_semaphore_release(handle, permit);
+}
+
+static int64_t permit_remaining_ms(const void *handle, const mcds_permit *permit)
+{
+    return mcds_semaphore_remaining_ms(handle, permit);
+}
+
+struct holding {
+    uint32_t count;
+    int64_t left_ms; /* of the lease that ends first; -1: unknown */
+};
+
+static bool count_holder(void *context, const mcds_semaphore_holder *holder)
+{
+    struct holding *holding = context;
+    holding->count++;
+    if (holder->remaining_ms >= 0 &&
+        (holding->left_ms < 0 || holder->remaining_ms < holding->left_ms))
+        holding->left_ms = holder->remaining_ms;
+    return true;
+}
+
+static bool describe_permits(void *handle, char out[TENURE_TEXT_CAPACITY])
+{
+    struct holding holding = {0, -1};
+    bool is_known = mcds_semaphore_holders(handle, count_holder, &holding) == MCDS_OK &&
+                    holding.count > 0;
+    if (!is_known) {
+        (void)snprintf(out, TENURE_TEXT_CAPACITY, "all permits are held");
+        return false;
+    }
+    int length = snprintf(out, TENURE_TEXT_CAPACITY, "all permits are held, by %" PRIu32 "%s",
+                          holding.count, holding.left_ms < 0 ? "" : "; the first lease ends");
+    add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " in ", holding.left_ms);
+    return true;
+}
+
+static void set_permit_environment(const char *name, const mcds_permit *permit, int64_t left_ms)
+{
+    lock_set_environment(name, permit->lease.fence, left_ms);
+    set_number("MCDS_SLOT", permit->slot);
+}
+
+const struct tenure_kind tenure_of_semaphore = {
+    .noun = "semaphore",
+    .thing = "permit",
+    .open = semaphore_open_known,
+    .close = semaphore_close,
+    .acquire = acquire_permit,
+    .renew = renew_permit,
+    .release = release_permit,
+    .remaining_ms = permit_remaining_ms,
+    .describe = describe_permits,
+    .set_environment = set_permit_environment,
+};
