@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "child/child.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
 #include "lock/acquire.h"
-#include "lock/child.h"
 #include "lock/renewer.h"
 #include "lock/tenure.h"
 #include "lock/watch.h"

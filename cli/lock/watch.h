@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lock/child.h"
+#include "child/child.h"
 
 struct watch {
     int signals;

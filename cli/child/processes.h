@@ -1,6 +1,6 @@
 /* The processes of this machine, as /proc shows them. */
-#ifndef MCDS_CLI_LOCK_PROCESSES_H
-#define MCDS_CLI_LOCK_PROCESSES_H
+#ifndef MCDS_CLI_CHILD_PROCESSES_H
+#define MCDS_CLI_CHILD_PROCESSES_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* The processes of this machine, as /proc shows them. */
-#include "lock/processes.h"
+#include "child/processes.h"
 
 #include <ctype.h>
 #include <dirent.h>

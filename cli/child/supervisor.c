@@ -1,5 +1,5 @@
 /* Supervisor: the process between mcds and the command of `mcds lock`. */
-#include "lock/supervisor.h"
+#include "child/supervisor.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "child/descendants.h"
 #include "io/exit.h"
-#include "lock/descendants.h"
 
 #define NS_PER_S INT64_C(1000000000)
 /* How long a sweep waits for the processes that it has killed, and how often it checks. */

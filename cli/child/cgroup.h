@@ -1,7 +1,7 @@
 /* Cgroup (version 2) of a command: killing it reaches every process of the command, also those that
  * have changed their group, session or user. */
-#ifndef MCDS_CLI_LOCK_CGROUP_H
-#define MCDS_CLI_LOCK_CGROUP_H
+#ifndef MCDS_CLI_CHILD_CGROUP_H
+#define MCDS_CLI_CHILD_CGROUP_H
 
 #define CGROUP_PATH_MAX 1024
 

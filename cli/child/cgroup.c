@@ -1,5 +1,5 @@
 /* Cgroup of a command. */
-#include "lock/cgroup.h"
+#include "child/cgroup.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

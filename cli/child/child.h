@@ -1,13 +1,13 @@
 /* Child: a program in its own process group, under a supervisor. */
-#ifndef MCDS_CLI_LOCK_CHILD_H
-#define MCDS_CLI_LOCK_CHILD_H
+#ifndef MCDS_CLI_CHILD_CHILD_H
+#define MCDS_CLI_CHILD_CHILD_H
 
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "lock/descendants.h"
-#include "lock/supervisor.h"
+#include "child/descendants.h"
+#include "child/supervisor.h"
 
 struct child {
     struct supervisor supervisor;

@@ -1,5 +1,5 @@
 /* Child: a program in its own process group, with the terminal if there is one. */
-#include "lock/child.h"
+#include "child/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lock/processes.h"
+#include "child/processes.h"
 
 /* How often orphans are killed, and the time between: in all as long as a sweep of the
  * supervisor. */

@@ -1,12 +1,12 @@
 /* Kills the descendants of a command, found in /proc or, where that is not mounted, by trying
  * ids. */
-#include "lock/descendants.h"
+#include "child/descendants.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lock/processes.h"
+#include "child/processes.h"
 
 /* The largest process id of Linux. */
 #define PID_END (1 << 22)

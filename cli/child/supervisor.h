@@ -1,4 +1,4 @@
-/* Supervisor: the process between mcds and the command of `mcds lock`; ends the command when mcds
+/* Supervisor: the process between mcds and the command that it runs; ends the command when mcds
  * cannot.
  *
  *   mcds  --orders-->  supervisor  -- parent of -->  the command's group, and its orphans
@@ -16,14 +16,14 @@
  * not mounted, by trying process ids.
  *
  * It keeps no file of mcds open except its ends of the pipes. */
-#ifndef MCDS_CLI_LOCK_SUPERVISOR_H
-#define MCDS_CLI_LOCK_SUPERVISOR_H
+#ifndef MCDS_CLI_CHILD_SUPERVISOR_H
+#define MCDS_CLI_CHILD_SUPERVISOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lock/cgroup.h"
+#include "child/cgroup.h"
 
 struct supervisor {
     pid_t pid;

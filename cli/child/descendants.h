@@ -1,13 +1,13 @@
 /* Kills the descendants of a command. When the parent of a descendant dies, the descendant
  * becomes a child of the nearest subreaper: the process that calls these functions. */
-#ifndef MCDS_CLI_LOCK_DESCENDANTS_H
-#define MCDS_CLI_LOCK_DESCENDANTS_H
+#ifndef MCDS_CLI_CHILD_DESCENDANTS_H
+#define MCDS_CLI_CHILD_DESCENDANTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "lock/cgroup.h"
+#include "child/cgroup.h"
 
 #define SPARED_MAX 256
 
