@@ -39,6 +39,8 @@ struct world {
     uint64_t seed;
     uint32_t permits; /* since the last resize has ended; PERMITS_MOST: one is under way */
     uint64_t fence_most[MCDS_SEMAPHORE_PERMITS_MAX];
+    uint64_t stored[PERMITS_MOST]; /* the fences, in the server */
+    bool fell[PERMITS_MOST]; /* it has one from a creation that is older than one before */
     struct tenure tenures[CLIENTS_MAX];
     const char *violation;
     uint64_t granted;
@@ -126,7 +128,7 @@ static void check_grant(struct holder *holder, mcds_sim_client *client)
     check_others(holder);
     if (!world->loses && mine->slot >= mine->bound)
         violate(world, "a slot that a resize has ended before the acquisition began");
-    if (mine->fence == *most && !world->loses) /* else: G-SEM-2's exception */
+    if (mine->fence == *most && !world->fell[mine->slot])
         violate(world, "the same fence of a slot twice");
     if (mine->fence > *most) {
         *most = mine->fence;
@@ -280,11 +282,30 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     }
 }
 
+/* A server that forgets may have a smaller fence than before only by G-LOCK-2's exception. */
+static const char *watch_fences(struct world *world)
+{
+    static const char *const keys[PERMITS_MOST] = {"mcds:sf1:job:0", "mcds:sf1:job:1",
+                                                   "mcds:sf1:job:2"};
+    for (uint32_t slot = 0; slot < PERMITS_MOST; slot++) {
+        uint64_t fence = play_peek(world->sim, keys[slot],
+                                   world->loses ? world->stored[slot] : 0);
+        if (fence < world->stored[slot] && !world->loses)
+            return "at this moment a fence is less than it was";
+        world->fell[slot] = world->fell[slot] || fence < world->stored[slot];
+        world->stored[slot] = fence;
+    }
+    return NULL;
+}
+
 /* At every moment, while the server forgets nothing. */
 static const char *check_live(void *context)
 {
     struct world *world = context;
+    const char *wrong = watch_fences(world);
     uint32_t live = 0;
+    if (wrong != NULL)
+        return wrong;
     for (uint32_t i = 0; i < CLIENTS; i++)
         live += is_live(world, &world->tenures[i]);
     bool is_too_many = live > (world->resizes ? PERMITS_MOST : PERMITS);
