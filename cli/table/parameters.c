@@ -190,8 +190,8 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_LONG] = FLAG(
         'l', "long",
         "also print the size of a counter (its value), visitors and online, and "
-        "the seconds left and the holder of a lock; - where the structure does "
-        "not keep it"),
+        "the seconds left and the holder of a lock (of a semaphore, 'semaphore "
+        "holders' prints them); - where the structure does not keep it"),
     [OPTION_NOUN] = TEXT(NONE, "noun", "NOUN", 0, "only structures of this noun"),
     [OPTION_INTERVAL] = TIME(NONE, "interval", "TIME", 10, DAY_MS,
                              "pause between two reads of the store (1s)"),

@@ -52,7 +52,8 @@ const struct verb rm_verbs[] = {
          "Drop every structure of each NAME, whatever its noun, as ls finds it. Names them and "
          "asks first; without a terminal, --yes is needed. Prints noun, name and 'dropped'. As "
          "slow as ls. A name that ls prints as ~ and a hash (over 100 bytes) must be dropped "
-         "by its noun's drop with the whole name. ls may list a dropped lock for a minute. "
+         "by its noun's drop with the whole name. ls may list a dropped lock or "
+         "semaphore for a minute. "
          "Visitors and online may leave marks: see their drop."},
     {.word = NULL},
 };
@@ -72,9 +73,8 @@ const struct verb watch_verbs[] = {
          "then "
          "it says so and prints the number of elements when it changes, which reads all of "
          "them. "
-         "When the store does not answer, it says so once and waits. Views, caches and limits "
-         "are "
-         "not watched."},
+         "When the store does not answer, it says so once and waits. Views, caches, "
+         "limits, ids and semaphores are not watched."},
     {.word = NULL},
 };
 
@@ -96,8 +96,9 @@ const struct verb top_verbs[] = {
          "Show, every --interval: the commands each second of the memcached servers, or the "
          "commits of the lmdb file; the value of each counter, visitors and online, and how "
          "fast "
-         "it changes; each lock with its holder and the seconds left; and the last events of a "
-         "log. Keys: q quits, p pauses, s sorts by change, value or name, / filters by a part "
+         "it changes; each lock with its holder and the seconds left (of a semaphore only the "
+         "name); and the last events of a log. Keys: q quits, p pauses, s sorts by change, "
+         "value or name, / filters by a part "
          "of "
          "the name, a pattern or a noun, l shows the next log, arrows and page up and down "
          "scroll. At most 4096 structures are read; new ones are found within seconds, or "
@@ -127,8 +128,8 @@ const struct verb dump_verbs[] = {
          "Write counters, sets, tables, lists, logs and arrays with their options as lines of "
          "text, from which load makes them again, in any store. Others may use the store "
          "meanwhile: of each structure the dump has what a scan sees. What cannot be dumped "
-          "(caches, limits, ids, locks, semaphores, visitors, online, views) is named on "
-          "standard error, and the "
+         "(caches, limits, ids, locks, semaphores, visitors, online, views) is named on "
+         "standard error, and the "
          "exit code is then 1. A dump has no expiry of entries and counters: what is loaded "
          "does not "
          "expire. With --output it prints 'dumped' and the numbers of structures and "
