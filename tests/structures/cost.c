@@ -176,6 +176,47 @@ static void lock_trips(struct suite *suite)
     close_counted(&c);
 }
 
+static bool see_no_more(void *context, const mcds_semaphore_holder *holder)
+{
+    (void)context;
+    return holder->fence == 0;
+}
+
+static void semaphore_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_semaphore_options options = MCDS_SEMAPHORE_OPTIONS_INIT;
+    mcds_semaphore *semaphore = NULL;
+    mcds_permit permit = MCDS_PERMIT_INIT;
+    mcds_permit other = MCDS_PERMIT_INIT;
+    uint32_t above;
+    options.permits = 1;
+    int opened = mcds_semaphore_open(c.store, fresh_name(suite, "semaphore"), &options,
+                                     &semaphore);
+    skip_if_unsupported(opened);
+    CHECK_RESULT(MCDS_OK, opened);
+    /* As those of a lock: a release leaves a tombstone, and the next claim replaces it. */
+    uint64_t release = suite->can.compare_and_delete ? 1 : 2;
+    uint64_t again = release;
+    TRIPS(4, MCDS_OK, suite, &c, mcds_semaphore_try_acquire, semaphore, &permit);
+    TRIPS(1, MCDS_BUSY, suite, &c, mcds_semaphore_try_acquire, semaphore, &other);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_semaphore_renew, semaphore, &permit);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_semaphore_holders, semaphore, see_no_more, NULL);
+    TRIPS(1, MCDS_BUSY, suite, &c, mcds_semaphore_drop, semaphore);
+    TRIPS(release, MCDS_OK, suite, &c, mcds_semaphore_release, semaphore, &permit);
+    TRIPS(again, MCDS_OK, suite, &c, mcds_semaphore_try_acquire, semaphore, &permit);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_semaphore_resize, semaphore, 1, NULL);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_semaphore_resize, semaphore, 2, NULL);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_semaphore_resize, semaphore, 1, &above);
+    TRIPS(release, MCDS_OK, suite, &c, mcds_semaphore_release, semaphore, &permit);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_semaphore_holders, semaphore, see_no_more, NULL);
+    TRIPS(3 + 3 + release, MCDS_OK, suite, &c, mcds_semaphore_drop, semaphore);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_semaphore_holders, semaphore, see_no_more, NULL);
+    mcds_semaphore_close(semaphore);
+    close_counted(&c);
+}
+
 /* The first makes the map. */
 static void members_trips(struct suite *suite)
 {
@@ -361,6 +402,7 @@ static const struct suite_case cases[] = {
     CASE_TWICE(exact_counter_trips),
     CASE_TWICE(striped_counter_trips),
     CASE_TWICE(lock_trips),
+    CASE_TWICE(semaphore_trips),
     CASE_TWICE(visitors_trips),
     CASE_TWICE(members_trips),
     CASE_TWICE(online_trips),

@@ -222,6 +222,8 @@ static void close_trial(struct trial *trial)
     mcds_counter_close(trial->counter);
     mcds_lock_close(trial->lock);
     mcds_lock_close(trial->rival);
+    mcds_semaphore_close(trial->semaphore);
+    mcds_semaphore_close(trial->other_semaphore);
     mcds_visitors_close(trial->visitors);
     mcds_online_close(trial->online);
     mcds_set_close(trial->set);

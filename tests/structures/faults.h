@@ -24,6 +24,11 @@ struct trial {
     mcds_lock *rival;
     mcds_lease lease;
     mcds_lease other;
+    mcds_semaphore *semaphore;
+    mcds_semaphore *other_semaphore;
+    mcds_permit permit;
+    mcds_permit other_permit;
+    uint32_t above;
     mcds_visitors *visitors;
     mcds_online *online;
     mcds_set *set;
