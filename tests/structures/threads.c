@@ -8,6 +8,7 @@
 #define THREADS 8
 #define ROUNDS 20
 #define PIPED_ADDS 50
+#define PERMITS 3
 
 struct stage {
     mcds_store *store;
@@ -15,11 +16,14 @@ struct stage {
     mcds_counter *striped;
     mcds_counter *strict;
     mcds_lock *lock;
+    mcds_semaphore *semaphore;
     mcds_visitors *visitors;
     mcds_online *online;
     _Atomic int64_t taken;
     _Atomic int inside;
-    _Atomic uint64_t first; /* visitors that were counted */
+    _Atomic int permitted;   /* threads that hold a permit */
+    _Atomic int in[PERMITS]; /* and those in each slot */
+    _Atomic uint64_t first;  /* visitors that were counted */
     _Atomic uint64_t beats;
     _Atomic int trouble; /* the first result that is not expected */
     _Atomic int trouble_line;
@@ -88,6 +92,33 @@ static void hold(struct stage *stage)
     NOTE(stage, result == MCDS_OK, result);
 }
 
+static bool see_holder(void *context, const mcds_semaphore_holder *holder)
+{
+    struct stage *stage = context;
+    NOTE(stage, holder->slot < PERMITS && strcmp(holder->label, "one") == 0, MCDS_CORRUPT);
+    return true;
+}
+
+static void hold_permit(struct stage *stage)
+{
+    mcds_permit permit = MCDS_PERMIT_INIT;
+    int result = mcds_semaphore_try_acquire(stage->semaphore, &permit);
+    NOTE(stage, result == MCDS_OK || result == MCDS_BUSY, result);
+    if (result != MCDS_OK)
+        return;
+    NOTE(stage, permit.slot < PERMITS, MCDS_CORRUPT);
+    NOTE(stage, atomic_fetch_add(&stage->permitted, 1) < PERMITS, MCDS_CORRUPT);
+    NOTE(stage, atomic_fetch_add(&stage->in[permit.slot % PERMITS], 1) == 0, MCDS_CORRUPT);
+    result = mcds_semaphore_renew(stage->semaphore, &permit);
+    NOTE(stage, result == MCDS_OK, result);
+    result = mcds_semaphore_holders(stage->semaphore, see_holder, stage);
+    NOTE(stage, result == MCDS_OK, result);
+    (void)atomic_fetch_sub(&stage->in[permit.slot % PERMITS], 1);
+    (void)atomic_fetch_sub(&stage->permitted, 1);
+    result = mcds_semaphore_release(stage->semaphore, &permit);
+    NOTE(stage, result == MCDS_OK, result);
+}
+
 static void pipe_adds(struct stage *stage)
 {
     mcds_pipeline *pipeline = NULL;
@@ -110,6 +141,7 @@ static void *perform(void *argument)
         count(stage);
         visit(stage, round);
         hold(stage);
+        hold_permit(stage);
         if (round % THREADS == self)
             pipe_adds(stage);
     }
@@ -122,9 +154,11 @@ static void open_stage(struct suite *suite, struct stage *stage)
     mcds_options options = MCDS_OPTIONS_INIT;
     mcds_counter_options counted = MCDS_COUNTER_OPTIONS_INIT;
     mcds_lock_options locked = MCDS_LOCK_OPTIONS_INIT;
+    mcds_semaphore_options shared = MCDS_SEMAPHORE_OPTIONS_INIT;
     options.timeout_ms = 60000;
-    locked.lease_ms = 3600000;
-    locked.label = "one";
+    locked.lease_ms = shared.lease_ms = 3600000;
+    locked.label = shared.label = "one";
+    shared.permits = PERMITS;
     memset(stage, 0, sizeof *stage);
     fixture_uri_of(suite->fixture, "live", uri, sizeof uri);
     CHECK_RESULT(MCDS_OK, mcds_open(uri, &options, &stage->store));
@@ -132,6 +166,8 @@ static void open_stage(struct suite *suite, struct stage *stage)
     int result = mcds_lock_open(store, fresh_name(suite, "l"), &locked, &stage->lock);
     skip_if_unsupported(result);
     CHECK_RESULT(MCDS_OK, result);
+    CHECK_RESULT(MCDS_OK, mcds_semaphore_open(store, fresh_name(suite, "s"), &shared,
+                                              &stage->semaphore));
     CHECK_RESULT(MCDS_OK,
                  mcds_counter_open(store, fresh_name(suite, "n"), NULL, &stage->counter));
     counted.stripes = 4;
@@ -153,6 +189,7 @@ static void close_stage(struct stage *stage)
     mcds_counter_close(stage->striped);
     mcds_counter_close(stage->strict);
     mcds_lock_close(stage->lock);
+    mcds_semaphore_close(stage->semaphore);
     mcds_visitors_close(stage->visitors);
     mcds_online_close(stage->online);
     mcds_close(stage->store);
