@@ -52,9 +52,10 @@ promises: ## each promise of docs/guarantees.md has its tests
 	tools/promises
 
 # The library, the command with its manual and completions, and the Python package where python3-cffi is.
-# DESTDIR stages; without it root also updates the list of the dynamic linker.
+# DESTDIR stages; without it root also updates the list of the dynamic linker. All users can read what root
+# installs, whatever umask root has.
 install: installable ## under PREFIX, /usr/local if not given; DESTDIR stages
-	DESTDIR="$(DESTDIR)" cmake --install build/release
+	umask 022 && DESTDIR="$(DESTDIR)" cmake --install build/release
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/usr/sbin:/sbin" ldconfig
 
 uninstall: installable ## removes what install installed
