@@ -22,8 +22,9 @@ extern "C" {
  * Promise: no id is returned twice, whatever is lost, evicted, restarted, dropped or late, as long
  * as two clocks never differ by more than spread_ms: those of two machines, or one before and after
  * it was set back. Clocks that differ more do no harm while the store keeps the key. No machine
- * needs a number of its own. Ids of one handle rise. An id of another handle is lower than one that
- * was returned before by at most a second and spread_ms. There are gaps.
+ * needs a number of its own. Ids of one handle rise. A handle can return a lower id than another
+ * handle returned before. The times in these two ids differ by at most 1 000 ms plus spread_ms, and
+ * the time of a call. There are gaps.
  *
  * A handle gets 1 024 ids at a time, and uses them for a second. All threads of a process may share
  * a handle. The first ids of a name come after spread_ms, and so do the first ones after its key was
@@ -46,7 +47,7 @@ typedef struct mcds_ids mcds_ids;
 
 typedef struct mcds_ids_options {
     size_t size;        /* sizeof(mcds_ids_options) */
-    uint32_t bits;      /* 63 or 53, for ever; 0 = 63 */
+    uint32_t bits;      /* 63 or 53, fixed by the first call; 0 = 63 */
     uint32_t spread_ms; /* as above; at most 60 000; 0 = 1 000 */
 } mcds_ids_options;
 #define MCDS_IDS_OPTIONS_INIT                                                                  \
