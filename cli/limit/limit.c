@@ -48,7 +48,8 @@ static const char *read_rates(const struct command *command, mcds_limit_options 
             if (options->rate_count == 0)
                 return "--rate is a number and a time, such as 10/s; --burst comes after its "
                        "--rate";
-            if (!parse_whole(text, &options->rates[options->rate_count - 1].burst))
+            uint64_t *burst = &options->rates[options->rate_count - 1].burst;
+            if (!parse_whole(text, burst) || *burst == 0)
                 return "--burst needs a whole number of 1 or more";
             continue;
         }

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "help/usage.h"
 #include "table/commands.h"
@@ -57,7 +58,12 @@ static bool is_one_way(struct reader *reader)
     return true;
 }
 
-/* Any other verb that runs a command has one. */
+/* `run` of any noun has a command, and so has a verb that starts an operation before it. */
+static bool needs_program(const struct verb *verb)
+{
+    return (verb->start != NULL && verb->run != NULL) || strcmp(verb->word, "run") == 0;
+}
+
 static bool has_program(struct reader *reader)
 {
     const struct command *command = reader->command;
@@ -108,6 +114,8 @@ bool reader_is_complete(struct reader *reader)
            excludes(reader, OPTION_AT, OPTION_TIMED) &&
            excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
            (!takes_program(command->verb) || !lacks_program(reader)) &&
-           (command->verb->start == NULL || command->verb->run == NULL ||
-            (is_whole_command(command->noun) ? is_one_way(reader) : has_program(reader)));
+           (!needs_program(command->verb) ||
+            (is_whole_command(command->noun)
+                 ? is_one_way(reader)
+                 : has_program(reader) && excludes(reader, OPTION_WAIT, OPTION_NOWAIT)));
 }

@@ -81,3 +81,6 @@ log tail x -n5
 END
 run -s memcached://127.0.0.1:22311/ counter get x
 run -s memcached://localhost/0 counter get x
+run semaphore run builds --permits 2
+run semaphore run builds --permits 2 -w 1s -n -- true
+run limit take api ann --rate 10/s --burst 0
