@@ -6,7 +6,7 @@
 
 #include "table/nouns.h"
 
-#define ID_MAX 24 /* bytes of an id and a comma */
+#define ID_MAX 24 /* bytes of an id, its quotes and a comma */
 
 const char *ids_why_not(const struct command *command)
 {
@@ -45,9 +45,11 @@ static void print_array(struct output *output, uint64_t first, uint64_t count)
         output->error = ENOMEM;
         return;
     }
-    for (uint64_t i = 0; i < count; i++)
-        length += (size_t)snprintf(text + length, ID_MAX, "%s%" PRIu64, i == 0 ? "[" : ",",
-                                   first + i);
+    for (uint64_t i = 0; i < count; i++) {
+        const char *quote = json_needs_quotes(first + i) ? "\"" : "";
+        length += (size_t)snprintf(text + length, ID_MAX, "%s%s%" PRIu64 "%s",
+                                   i == 0 ? "[" : ",", quote, first + i, quote);
+    }
     (void)snprintf(text + length, 2, "]");
     output_copy(output, "ids", text);
     free(text);

@@ -19,6 +19,11 @@
 /* Larger whole numbers do not survive a JavaScript program. */
 #define JSON_INTEGER_MAX (INT64_C(1) << 53)
 
+bool json_needs_quotes(uint64_t number)
+{
+    return number > (uint64_t)JSON_INTEGER_MAX;
+}
+
 static void put(const struct output *output, const char *text)
 {
     (void)fputs(text, output->file);
@@ -139,7 +144,7 @@ void output_unsigned(struct output *output, const char *key, uint64_t number, en
 {
     if (!begin_field(output, key, show))
         return;
-    bool quoted = output->json && number > (uint64_t)JSON_INTEGER_MAX;
+    bool quoted = output->json && json_needs_quotes(number);
     (void)fprintf(output->file, quoted ? "\"%" PRIu64 "\"" : "%" PRIu64, number);
 }
 

@@ -33,6 +33,8 @@ enum show { SHOWN, HIDDEN };
  * between them, objects have commas. */
 void output_begin(struct output *output);
 void output_number(struct output *output, const char *key, int64_t number, enum show show);
+/* Returns true for a number that JSON carries as a string. */
+bool json_needs_quotes(uint64_t number);
 void output_unsigned(struct output *output, const char *key, uint64_t number, enum show show);
 /* Of a number that is not negative; what does not fit becomes UINT64_MAX. */
 void output_rounded(struct output *output, const char *key, double number, enum show show);

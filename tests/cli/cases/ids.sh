@@ -13,6 +13,8 @@ run ids next orders --count 0
 run ids next orders --count 65537
 run ids next orders --spread 61s
 mcds ids next orders --bits 53 --count 3 --json | sed 's/[0-9]\{15,\}/ID/g'
+mcds ids next wide --spread 1ms --count 2 --json | sed 's/[0-9]\{15,\}/ID/g'
+mcds ids drop wide
 printf 'ids next orders --bits 53 --count 2\nids next orders --bits 53\n' | mcds batch | awk -F '\t' '{ print NF }'
 run ids drop orders
 [ "$(ids orders)" -gt "$(tail -n 1 many)" ] && echo above
