@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Awaitable, Callable, Iterable, Optional, ParamSpec
+from typing import Any, Awaitable, Callable, Iterable, Optional, ParamSpec, Tuple
 
 from ._binding import ffi, lib
 from .core import Core, Opened
@@ -19,6 +19,14 @@ Fill = Callable[[bytes], Optional[Bytes]]
 AwaitedFill = Callable[[bytes], Awaitable[Optional[Bytes]]]
 #: What the callback returns where the program's function has raised.
 RAISED = 1 << 20
+
+
+def as_tags(tags: Iterable[Bytes]) -> Tuple[Any, Any]:
+    """An array of tags. A text is iterable too, but its letters are not what was meant: a forget of
+    the whole text would miss the value."""
+    if isinstance(tags, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"tags are several bytes or str, such as [tag], not one {type(tags).__name__}")
+    return as_array(tags)
 
 
 class Filling:
@@ -158,7 +166,7 @@ class CachePlans(Structure):
         """
         filling = Filling(fill)
         context = ffi.new_handle(filling)
-        array, kept = as_array(tags)
+        array, kept = as_tags(tags)
         value = new_value()
 
         def take(code: int, out: Any) -> Optional[bytes]:
@@ -187,7 +195,7 @@ class CachePlans(Structure):
         >>> s.cache("pages").look("/about").value
         b'<html>'
         """
-        array, kept = as_array(tags)
+        array, kept = as_tags(tags)
         value = new_value()
         claim = ffi.new("mcds_cache_claim *")
         opened = self._opened

@@ -154,6 +154,8 @@ def as_ms(span: Optional[Seconds]) -> int:
     ms = span / MS if isinstance(span, datetime.timedelta) else span * 1000
     if ms < 0:
         raise ValueError("a negative time span")
+    if ms != ms:
+        raise ValueError("a time span that is not a number")
     return max(1, round(ms)) if ms > 0 else 0
 
 

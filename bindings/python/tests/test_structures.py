@@ -304,6 +304,19 @@ def test_cache(s: mcds.Store, opener: Opener) -> None:
     assert c.drop() and not c.drop()
 
 
+def test_one_text_is_no_list_of_tags(s: mcds.Store) -> None:
+    with pytest.raises(TypeError, match="not one str"):
+        s.cache("pages").fetch("k", lambda key: b"v", tags="abc")
+    with pytest.raises(TypeError, match="not one str"):
+        s.cache("pages").look("k", tags="abc")
+    assert s.cache("pages").fetch("k", lambda key: b"v", tags=["abc"]) == b"v"
+
+
+def test_a_span_is_a_number(s: mcds.Store) -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        s.semaphore("builds", ttl=float("nan"))
+
+
 def test_cache_passes_on_what_a_fill_raises(s: mcds.Store, opener: Opener) -> None:
     c = s.cache("api")
 
