@@ -5,6 +5,7 @@
 #include <sha2.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "base/number.h"
 
 #define HASH_BYTES 20 /* 160 bits of SHA-256 */
@@ -113,8 +114,7 @@ static void put_eight_digits(char *out, uint32_t bits)
     digits = (digits | digits << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
     uint64_t letters = (digits + ones * 6) >> 4 & ones;
     digits += ones * '0' + letters * ('a' - '0' - 10);
-    for (unsigned i = 0; i < 8; i++)
-        out[i] = (char)(digits >> (56 - 8 * i));
+    mcds__put_u64((uint8_t *)out, __builtin_bswap64(digits)); /* the highest digit first */
 }
 
 void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits)
