@@ -69,9 +69,9 @@ __attribute__((noinline)) bool mcds__bucket_get_long_varint(mcds_bytes from, siz
 
 static inline uint8_t *bucket_format_write_number(uint8_t *out, unsigned width, uint64_t number)
 {
-    assert(width <= sizeof number);
-    for (unsigned i = 0; i < width; i++)
-        out[i] = (uint8_t)(number >> (8 * i));
+    uint64_t little = MCDS__LITTLE_64(number);
+    assert(width <= sizeof little);
+    memcpy(out, &little, width);
     return out + width;
 }
 
