@@ -62,10 +62,14 @@ typedef struct mcds_lock_holder {
      * time. */
     int64_t remaining_ms;
     char label[208]; /* with a terminating NUL */
+    /* A random number of this acquisition; 0: nobody holds the lock. A renewal keeps it. Unlike
+     * the fence, it does not change when others try to acquire. A request that arrives late can
+     * show an acquisition again that has ended, until its lease expires. */
+    uint64_t tenure;
 } mcds_lock_holder;
 #define MCDS_LOCK_HOLDER_INIT                                                                  \
     {                                                                                          \
-        sizeof(mcds_lock_holder), 0, 0, ""                                                     \
+        sizeof(mcds_lock_holder), 0, 0, "", 0                                                  \
     }
 
 /* Opens a lock.
@@ -171,6 +175,33 @@ MCDS_API MCDS_CHECKED int mcds_lock_get_holder(mcds_lock *lock, mcds_lock_holder
 MCDS_API MCDS_CHECKED int mcds_lock_get_holder_start(mcds_lock *lock,
                                                      mcds_lock_holder *holder_out,
                                                      mcds_pipeline *pipeline, uint64_t tag);
+
+/* Waits until the lock has another holder than `holder` names, or becomes free, or wait_ms have
+ * passed, even while the server is down or does not answer. The call polls the lock with one small
+ * read at intervals with jitter, at most 100 ms apart; it misses an acquisition that begins and
+ * ends between two polls. The call takes at most wait_ms plus the store's timeout. To follow the
+ * holders of a lock, begin with MCDS_LOCK_HOLDER_INIT and call again with the same struct.
+ *
+ * `tenure` decides, not the fence: each attempt of another caller increments the fence, although
+ * the holder stays. The fence can only show that the store has lost it: the fences that follow may
+ * then be smaller than earlier ones, and a resource that has seen a larger one refuses them.
+ * Arguments:   wait_ms  0 to 86 400 000; 0: one look
+ *              holder   in: its tenure and fence, as an earlier call has filled them, or
+ *                       MCDS_LOCK_HOLDER_INIT: nobody, and any fence. Out: the holder that the last
+ *                       look has found. If it found none, the tenure is 0, and the fence is kept
+ * Returns:     MCDS_OK         the lock has another holder than before
+ *              MCDS_NOT_FOUND  the lock had a holder, and is free
+ *              MCDS_BUSY       wait_ms have passed: the same holder, or free as before
+ *              MCDS_LOST       the fence is smaller than holder->fence was. holder->fence is now
+ *                              the smaller one, so that the next call does not report it again
+ *              After a failure `holder` is as it was.
+ * Cost:        1 for each poll
+ * Threads:     any; only one thread may use a holder at a time */
+MCDS_API MCDS_CHECKED int mcds_lock_watch(mcds_lock *lock, uint32_t wait_ms,
+                                          mcds_lock_holder *holder);
+MCDS_API MCDS_CHECKED int mcds_lock_watch_start(mcds_lock *lock, uint32_t wait_ms,
+                                                mcds_lock_holder *holder,
+                                                mcds_pipeline *pipeline, uint64_t tag);
 
 /* Takes the lock from its holder, which gets MCDS_LOST. The lock keeps its fence, and later
  * fences are larger. The call erases bytes under the lock's key that mcds did not write.

@@ -308,6 +308,10 @@
     X(FENCE_AHEAD, CLOCK,                                                                      \
       "its fence is far ahead of this machine's clock, and the next one would be smaller; "    \
       "drop it where the clock is right, or later")                                            \
+    X(FENCE_FELL, GONE,                                                                        \
+      "its fence is smaller than one seen before: the store has lost it, and what it "         \
+      "protects may refuse later holders")                                                     \
+    X(HOLDER_UNCHANGED, HELD, "it has the same holder as before, or is free as before")        \
     X(FENCE_GONE, REPLY_LOST, "its fence is gone; its lease may still be there for a while")   \
     X(LOG_LATE, TOO_LATE, "it is in the log, but so late that cursors may have passed it")     \
     X(LOG_MADE_AGAIN, MADE_AGAIN,                                                              \

@@ -86,6 +86,7 @@ VERB(exact_drop, mcds_counter_drop(on->exact))
 VERB(signed_take, mcds_counter_take(on->is_signed, &taken))
 VERB(signed_drop, mcds_counter_drop(on->is_signed))
 VERB(lock_get_holder, mcds_lock_get_holder(on->lock, &holder))
+VERB(lock_watch, mcds_lock_watch(on->lock, 0, &holder))
 VERB(lock_break, mcds_lock_break(on->lock))
 VERB(lock_drop, mcds_lock_drop(on->lock))
 VERB(lock_renew, mcds_lock_renew(on->other_lock, &on->lease))
@@ -208,6 +209,7 @@ const struct verb verbs[] = {
     ROW(lock_try_acquire),
     ROW(lock_acquire),
     ROW(lock_get_holder),
+    ROW(lock_watch),
     ROW(visitors_hit),
     ROW(visitors_hit_nobody),
     ROW(visitors_get),

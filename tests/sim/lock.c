@@ -19,7 +19,9 @@
 #define ROUNDS_OF_LATE 30
 #define NS_PER_MS INT64_C(1000000)
 
-enum { TAG_ACQUIRE = 1, TAG_RENEW, TAG_RELEASE, TAG_WORK, TAG_BREAK, TAG_DROP };
+enum { TAG_ACQUIRE = 1, TAG_RENEW, TAG_RELEASE, TAG_WORK, TAG_BREAK, TAG_DROP, TAG_WATCH };
+
+#define WATCH_MS 20000
 
 struct tenure {
     bool active;     /* granted, and release not begun */
@@ -35,6 +37,7 @@ struct world {
     bool breaks;      /* release with break instead: the article's unlock */
     bool breaks_once; /* the first client does nothing but break the lock, once */
     bool has_broken;  /* that call has ended */
+    bool watches;     /* the first client does nothing but watch the lock */
     bool drops;       /* now and then a lock is dropped after its release */
     bool quiet;       /* a violation is expected */
     bool prompt;      /* who waits must see soon that it is free */
@@ -55,6 +58,7 @@ struct world {
     uint64_t lost;
     uint64_t ambiguous;
     uint64_t dropped;
+    uint64_t changes; /* that the watch has reported */
 };
 
 struct holder {
@@ -64,6 +68,9 @@ struct holder {
     mcds_lease lease;
     uint32_t rounds;
     bool renewed;
+    mcds_lock_holder seen; /* of the watch */
+    uint64_t seen_tenure;  /* before its call */
+    uint64_t seen_fence;
 };
 
 static void violate(struct world *world, const char *what)
@@ -214,6 +221,43 @@ static void end_work(struct holder *holder, mcds_sim_client *client)
     begin_release(holder, client);
 }
 
+/* A watch reports nothing but changes, and no fence that fell. A late add may show an acquisition again
+ * that has ended. */
+static void check_watch(struct holder *holder, int result)
+{
+    uint64_t tenure = holder->seen_tenure;
+    struct world *world = holder->world;
+    const mcds_lock_holder *seen = &holder->seen;
+    if (result == MCDS_LOST || seen->fence < holder->seen_fence)
+        violate(world, "the watch saw a fence that fell, and nothing was lost");
+    if (result == MCDS_NOT_FOUND && (tenure == 0 || seen->tenure != 0))
+        violate(world, "the watch says free, and it was so before");
+    if (result == MCDS_BUSY && seen->tenure != tenure)
+        violate(world, "the watch says the same holder, and it is another");
+    if (result != MCDS_OK)
+        return;
+    if (seen->tenure == 0 || seen->tenure == tenure)
+        violate(world, "the watch reports a change, and there was none");
+    world->changes++;
+}
+
+/* Watches until nothing changes for as long as no wait of the others lasts. */
+static void watch_others(struct holder *holder, mcds_sim_client *client,
+                         const mcds_completion *done)
+{
+    if (done != NULL)
+        check_watch(holder, done->result);
+    else
+        holder->seen = (mcds_lock_holder)MCDS_LOCK_HOLDER_INIT;
+    holder->seen_tenure = holder->seen.tenure;
+    holder->seen_fence = holder->seen.fence;
+    if (done != NULL && done->result == MCDS_BUSY)
+        return;
+    assert_int_equal(mcds_lock_watch_start(holder->lock, WATCH_MS, &holder->seen,
+                                           mcds_sim_client_pipeline(client), TAG_WATCH),
+                     MCDS_OK);
+}
+
 /* Breaks the lock while others use it. */
 static void break_once(struct holder *holder, mcds_sim_client *client,
                        const mcds_completion *done)
@@ -234,6 +278,10 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     struct holder *holder = context;
     if (holder->world->breaks_once && mcds_sim_client_number(client) == 1) {
         break_once(holder, client, done);
+        return;
+    }
+    if (holder->world->watches && mcds_sim_client_number(client) == 1) {
+        watch_others(holder, client, done);
         return;
     }
     if (done == NULL) {
@@ -283,12 +331,12 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
     world.seed = options.seed;
     assert_int_equal(play_open(&options, &world.sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
-        holders[i] = (struct holder){&world,
-                                     &world.tenures[i],
-                                     NULL,
-                                     MCDS_LEASE_INIT,
-                                     play_calls(world.breaks_once ? ROUNDS_OF_LATE : ROUNDS),
-                                     false};
+        holders[i] = (struct holder){
+            .world = &world,
+            .tenure = &world.tenures[i],
+            .lease = MCDS_LEASE_INIT,
+            .rounds = play_calls(world.breaks_once ? ROUNDS_OF_LATE : ROUNDS),
+        };
         assert_int_equal(mcds_sim_client_add(world.sim, program, &holders[i], &client),
                          MCDS_OK);
         assert_int_equal(mcds_lock_open(mcds_sim_client_store(client), "job", &lock_options,
@@ -306,6 +354,7 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
     totals->lost += world.lost;
     totals->ambiguous += world.ambiguous;
     totals->dropped += world.dropped;
+    totals->changes += world.changes;
     totals->out_of_order += world.out_of_order;
     totals->overlaps += world.overlaps;
     return world.violation;
@@ -407,6 +456,17 @@ static void a_late_break_ends_no_later_lease(void **state)
                   (unsigned long long)totals.later);
 }
 
+static void a_watch_reports_nothing_but_changes(void **state)
+{
+    (void)state;
+    struct world totals = {0};
+    PLAY (seed, 1000)
+        assert_null(run(network_faults(seed), (struct world){.watches = true}, &totals));
+    SEEN(totals.changes > 0);
+    print_message("granted %llu, changes seen %llu\n", (unsigned long long)totals.granted,
+                  (unsigned long long)totals.changes);
+}
+
 /* The article's unlock deletes whatever is there. The same checks must catch it. */
 static void an_unlock_that_does_not_compare_is_caught(void **state)
 {
@@ -428,6 +488,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tenures_within_a_batch_do_not_mix),
     cmocka_unit_test(fences_grow_over_drops),
     cmocka_unit_test(a_free_lock_is_taken_soon),
+    cmocka_unit_test(a_watch_reports_nothing_but_changes),
     cmocka_unit_test(a_late_break_ends_no_later_lease),
     cmocka_unit_test(an_unlock_that_does_not_compare_is_caught),
 };

@@ -165,7 +165,9 @@ static void lock_trips(struct suite *suite)
     TRIPS(1, MCDS_OK, suite, &c, mcds_lock_renew, lock, &lease);
     TRIPS(1, MCDS_OK, suite, &c, mcds_lock_renew, lock, &lease);
     TRIPS(1, MCDS_OK, suite, &c, mcds_lock_get_holder, lock, &holder);
+    TRIPS(1, MCDS_BUSY, suite, &c, mcds_lock_watch, lock, 0, &holder);
     TRIPS(release, MCDS_OK, suite, &c, mcds_lock_release, lock, &lease);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_lock_watch, lock, 0, &holder);
     TRIPS(again, MCDS_OK, suite, &c, mcds_lock_acquire, lock, 1000, &lease);
     TRIPS(release, MCDS_OK, suite, &c, mcds_lock_release, lock, &lease);
     TRIPS(again, MCDS_OK, suite, &c, mcds_lock_try_acquire, lock, &lease);
@@ -365,6 +367,7 @@ static void warm_locks_take_no_memory(struct suite *suite)
         FREE_OF_MEMORY(MCDS_BUSY, suite, mcds_lock_acquire, lock, 2, &other);
         FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_renew, lock, &lease);
         FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_get_holder, lock, &holder);
+        FREE_OF_MEMORY(MCDS_BUSY, suite, mcds_lock_watch, lock, 2, &holder);
         FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_release, lock, &lease);
     }
     mcds_lock_close(lock);

@@ -155,6 +155,16 @@ static void judge_holder(struct trial *trial, int result)
     HOLDS(trial, is_mine(trial));
 }
 
+static int act_watch(struct trial *trial)
+{
+    mcds_lock_holder holder = {.size = sizeof(mcds_lock_holder), .label = "none"};
+    int result = CALL_IN(trial->suite, trial->pipeline, mcds_lock_watch, trial->lock, 0,
+                         &holder);
+    HOLDS(trial, strcmp(holder.label, result == MCDS_OK ? "mine" : "none") == 0);
+    HOLDS(trial, (holder.tenure != 0) == (result == MCDS_OK));
+    return result;
+}
+
 static int act_break(struct trial *trial)
 {
     return CALL_IN(trial->suite, trial->pipeline, mcds_lock_break, trial->rival);
@@ -206,6 +216,7 @@ static void lock_faults(struct suite *suite)
         {"lock renew", prepare_mine, act_renew, judge_renew},
         {"lock release", prepare_mine, act_release, judge_release},
         {"lock holder", prepare_mine, act_holder, judge_holder},
+        {"lock watch", prepare_mine, act_watch, judge_holder},
         {"lock break", prepare_mine, act_break, judge_break},
         {"lock drop", prepare_free, act_drop, judge_drop},
         {"lock drop while held", prepare_taken, act_drop, judge_drop_refused},

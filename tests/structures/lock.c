@@ -383,6 +383,8 @@ static void missing_arguments_are_refused(struct suite *suite)
     CHECK_SENTENCE("release");
     CHECK(MCDS_INVALID, suite, mcds_lock_get_holder, NULL, &holder);
     CHECK_SENTENCE("holder");
+    CHECK(MCDS_INVALID, suite, mcds_lock_watch, NULL, 1, &holder);
+    CHECK_SENTENCE("watch");
     CHECK(MCDS_INVALID, suite, mcds_lock_break, NULL);
     CHECK_SENTENCE("break");
     CHECK(MCDS_INVALID, suite, mcds_lock_drop, NULL);
@@ -393,6 +395,7 @@ static void missing_arguments_are_refused(struct suite *suite)
     CHECK(MCDS_INVALID, suite, mcds_lock_renew, lock, NULL);
     CHECK(MCDS_INVALID, suite, mcds_lock_release, lock, NULL);
     CHECK(MCDS_INVALID, suite, mcds_lock_get_holder, lock, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_lock_watch, lock, 1, NULL);
     assert_int_equal(mcds_lock_remaining_ms(lock, NULL), 0);
     CHECK_RESULT(MCDS_INVALID, mcds_lock_try_acquire_start(lock, &lease, NULL, 1));
     CHECK_RESULT(MCDS_INVALID, mcds_lock_get_holder_start(lock, &holder, NULL, 1));
@@ -425,6 +428,11 @@ static const struct suite_case cases[] = {
     CASE(a_release_after_the_deadline_is_lost),
     CASE(steps_of_the_wall_clock_move_no_lease),
     CASE(waiting_runs_out),
+    CASE(a_watch_follows_the_holders),
+    CASE(a_watch_reports_no_attempt_and_no_renewal),
+    CASE(a_watch_reports_a_fence_that_fell),
+    CASE(a_watch_runs_out),
+    CASE(a_watch_sees_a_lease_end),
     CASE_ONCE(waiting_gets_it_after_release),
     CASE_ONCE(one_holder_at_a_time),
 };

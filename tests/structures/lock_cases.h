@@ -29,6 +29,13 @@ void waiting_runs_out(struct suite *suite);
 void waiting_gets_it_after_release(struct suite *suite);
 void one_holder_at_a_time(struct suite *suite);
 
+/* Those of lock_watch.c. */
+void a_watch_follows_the_holders(struct suite *suite);
+void a_watch_reports_no_attempt_and_no_renewal(struct suite *suite);
+void a_watch_reports_a_fence_that_fell(struct suite *suite);
+void a_watch_runs_out(struct suite *suite);
+void a_watch_sees_a_lease_end(struct suite *suite);
+
 /* Those of lock/drop.c. */
 void drop_leaves_nothing(struct suite *suite);
 void a_held_lock_is_not_dropped(struct suite *suite);

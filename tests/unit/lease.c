@@ -187,7 +187,24 @@ static void a_wait_outlasts_a_dead_server(void **state)
     }
 }
 
-/* Who has lost a lease with all that the server held is told that. */
+/* The last look is at the end of the wait, also after a server that was away. */
+static void a_watch_outlasts_a_dead_server(void **state)
+{
+    static const enum fault faults[] = {FAULT_UNSENT, FAULT_CUT_BEFORE, FAULT_CUT_AFTER};
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        mcds_lock_holder holder = {.size = sizeof holder, .fence = 7, .tenure = 9};
+        int64_t begun_ns = mcds__monotonic_ns(&fixture->fake.env);
+        suffer(fixture, faults[i]);
+        assert_int_equal(mcds_lock_watch(fixture->mine, WAIT_MS, &holder), MCDS_UNAVAILABLE);
+        int64_t waited_ns = mcds__monotonic_ns(&fixture->fake.env) - begun_ns;
+        assert_in_range(waited_ns, WAIT_MS * NS_PER_MS, (WAIT_MS + TIMEOUT_MS) * NS_PER_MS);
+        assert_int_equal(holder.fence, 7);
+        assert_int_equal(holder.tenure, 9);
+    }
+}
+
+/* A caller that has lost a lease with all that the server held gets a sentence that says so. */
 static void a_server_that_lost_everything_is_named(void **state)
 {
     struct fixture *fixture = *state;
@@ -220,6 +237,7 @@ static const struct CMUnitTest tests[] = {
                                     close_place),
     cmocka_unit_test_setup_teardown(a_refusal_in_doubt_is_ambiguous, open_place, close_place),
     cmocka_unit_test_setup_teardown(a_wait_outlasts_a_dead_server, open_place, close_place),
+    cmocka_unit_test_setup_teardown(a_watch_outlasts_a_dead_server, open_place, close_place),
     cmocka_unit_test_setup_teardown(a_server_that_lost_everything_is_named, open_place,
                                     close_place),
 };

@@ -132,6 +132,7 @@ class AioLock(AioBlock, LockPlans):
     """A lock with leases. An `async with` block holds it, and is cancelled when the lease is lost."""
 
     holder = awaited(LockPlans._holder)
+    watch = awaited(LockPlans._watch)
     break_lock = awaited(LockPlans._break)
     drop = awaited(LockPlans._drop)
 

@@ -26,6 +26,7 @@ class Holder:
     fence: int  #: the newest fence drawn; 0: the store has lost it
     remaining: Optional[float]  #: seconds, unless it is renewed; None: the store does not report it
     label: str
+    tenure: int  #: a random number of this acquisition; a renewal keeps it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +67,7 @@ def take_holder(code: int, out: Any) -> Optional[Holder]:
     if code != 0:
         raise error_of(code)
     remaining = out.remaining_ms / 1000 if out.remaining_ms >= 0 else None
-    return Holder(out.fence, remaining, text(out.label))
+    return Holder(out.fence, remaining, text(out.label), out.tenure)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,6 +225,20 @@ class LockPlans(Leased):
         return Plan(lib.mcds_lock_get_holder, lib.mcds_lock_get_holder_start,
                     (self._opened.handle, out), take_holder, out)
 
+    def _watch(self, seen: Optional[Holder] = None, wait: Seconds = 0) -> Plan[Optional[Holder]]:
+        """Wait until the lock has another holder than `seen`, and return it, or None: it is free.
+
+        seen  what an earlier call has returned; None: it was free
+        wait  seconds, then Busy; 0: one look
+
+        Lost: the fence is smaller than that of `seen`; the store has lost it.
+        """
+        out = new_sized("mcds_lock_holder")
+        if seen is not None:
+            out.fence, out.tenure = seen.fence, seen.tenure
+        return Plan(lib.mcds_lock_watch, lib.mcds_lock_watch_start,
+                    (self._opened.handle, as_ms(wait), out), take_holder, out)
+
     def _break(self) -> Plan[bool]:
         """Take the lock from its holder, which gets Lost. False: it was free."""
         return Plan(lib.mcds_lock_break, lib.mcds_lock_break_start, (self._opened.handle,),
@@ -298,6 +313,7 @@ class Lock(Block, LockPlans):
 
     try_acquire = waiting(LockPlans._try_acquire)
     holder = waiting(LockPlans._holder)
+    watch = waiting(LockPlans._watch)
     break_lock = waiting(LockPlans._break)
     drop = waiting(LockPlans._drop)
 
@@ -316,5 +332,6 @@ class PipelineLock(LockPlans):
 
     try_acquire = started(LockPlans._try_acquire)
     holder = started(LockPlans._holder)
+    watch = started(LockPlans._watch)
     break_lock = started(LockPlans._break)
     drop = started(LockPlans._drop)

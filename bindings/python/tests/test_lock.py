@@ -214,3 +214,36 @@ def test_aio_semaphore(s: mcds.Store) -> None:
         assert await aio.semaphore("a").drop()
 
     asyncio.run(run())
+
+
+def test_a_watch_follows_the_holders(s: mcds.Store, opener: Opener) -> None:
+    with opener() as other:
+        lock = s.lock("l")
+        with pytest.raises(mcds.Busy):
+            lock.watch()
+        with other.lock("l", ttl=30, label="web3"):
+            seen = lock.watch(None, 10)
+            assert seen is not None and seen.label == "web3"
+            held = lock.holder()
+            assert held is not None and held.tenure == seen.tenure
+            assert other.lock("l").try_acquire() is None
+            with pytest.raises(mcds.Busy):
+                lock.watch(seen, 0.01)
+            with s.pipeline() as pipeline:
+                started = pipeline.lock("l").watch()
+            again = started.result()
+            assert again is not None and again.tenure == seen.tenure
+        assert lock.watch(seen, 10) is None
+
+
+def test_a_watch_is_awaited(s: mcds.Store) -> None:
+    async def main() -> None:
+        lock = s.aio.lock("l", ttl=30)
+        async with lock:
+            seen = await lock.watch()
+            assert seen is not None
+            with pytest.raises(mcds.Busy):
+                await lock.watch(seen, 0.01)
+        assert await lock.watch(seen, 10) is None
+
+    asyncio.run(main())

@@ -4,7 +4,6 @@
 
 #include "base/environment.h"
 #include "base/error.h"
-#include "core/tally/tally.h"
 #include "structures/lock/lock.h"
 
 struct lock_call {
@@ -127,89 +126,6 @@ int mcds_lock_release(mcds_lock *lock, mcds_lease *lease)
 int64_t mcds_lock_remaining_ms(const mcds_lock *lock, const mcds_lease *lease)
 {
     return lock == NULL || lease == NULL ? 0 : mcds__leased_remaining_ms(&lock->leased, lease);
-}
-
-struct lock_get_holder {
-    struct mcds__operation base;
-    mcds_lock *lock;
-    mcds_lock_holder *holder_out;
-    uint8_t stage;
-    struct mcds__key keys[2];
-    mcds_request requests[2];
-};
-
-static enum mcds__step take_holder(struct lock_get_holder *get)
-{
-    struct mcds__operation *operation = &get->base;
-    const mcds_request *lease = &get->requests[0];
-    const mcds_request *fence = &get->requests[1];
-    struct mcds__lease_value value;
-    mcds_lock_holder holder = {0};
-    uint64_t number = 0;
-    if (lease->reply.outcome == MCDS_OUT_MISS)
-        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
-    assert(lease->reply.outcome == MCDS_OUT_OK);
-    mcds_bytes held = mcds__operation_value(operation, lease);
-    if (!mcds__lease_decode(held, lease->key, &value)) {
-        const mcds_reason *detail;
-        int result = mcds__lease_refuse(held, lease->key, &detail);
-        return mcds__operation_explain(operation, result, detail);
-    }
-    if (value.free)
-        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
-    if (fence->reply.outcome == MCDS_OUT_OK)
-        (void)mcds__tally_parse(mcds__operation_value(operation, fence), &number);
-    holder.fence = number;
-    holder.remaining_ms = lease->reply.ttl_ms >= 0 ? lease->reply.ttl_ms : -1;
-    assert(value.label_length < sizeof holder.label);
-    memcpy(holder.label, value.label, value.label_length + 1);
-    mcds__sized_write(MCDS__SIZED_mcds_lock_holder, get->holder_out, &holder);
-    return mcds__operation_finish(operation, MCDS_OK);
-}
-
-/* Lease and fence share a server, so both requests are routed by the lease's key. */
-static enum mcds__step step_holder_get(struct mcds__operation *operation)
-{
-    struct lock_get_holder *get = (struct lock_get_holder *)operation;
-    bool asking = get->stage == 0;
-    assert(get->stage <= 1);
-    enum mcds__step step = mcds__tally_read_step(get->requests, get->keys, 2, MCDS_WANT_TTL,
-                                                 &get->stage, operation);
-    if (asking)
-        get->requests[0].route = get->requests[1].route = get->requests[0].key;
-    if (step != MCDS__DONE || operation->result != MCDS_OK)
-        return step;
-    return take_holder(get);
-}
-
-static const struct mcds__operation_kind holder_kind = {
-    "lock", "holder", sizeof(struct lock_get_holder), step_holder_get, NULL};
-
-int mcds_lock_get_holder_start(mcds_lock *lock, mcds_lock_holder *holder_out,
-                               mcds_pipeline *pipeline, uint64_t tag)
-{
-    const struct mcds__start *start = MCDS__START(pipeline, tag);
-    if (lock == NULL || holder_out == NULL)
-        return mcds__fail_missing("lock", "holder", "a lock and a place for the holder");
-    int result = mcds__sized_check(MCDS__SIZED_mcds_lock_holder, holder_out);
-    if (result != MCDS_OK)
-        return result;
-    struct lock_get_holder own;
-    struct lock_get_holder *get = mcds__call_begin(&own.base, &holder_kind,
-                                                   &lock->leased.handle, start, &result);
-    if (get == NULL)
-        return result;
-    get->lock = lock;
-    get->holder_out = holder_out;
-    get->stage = 0;
-    get->keys[0] = lock->keys.lease;
-    get->keys[1] = lock->keys.fence;
-    return mcds__call_launch(&get->base, start);
-}
-
-int mcds_lock_get_holder(mcds_lock *lock, mcds_lock_holder *holder_out)
-{
-    return mcds_lock_get_holder_start(lock, holder_out, MCDS__WAIT, 0);
 }
 
 int mcds_lock_open(mcds_store *store, const char *name, const mcds_lock_options *options,
