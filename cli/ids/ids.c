@@ -39,7 +39,7 @@ int ids_next(void *handle, const struct command *command, struct answer *answer,
 
 static void print_array(struct output *output, uint64_t first, uint64_t count)
 {
-    char *text = malloc(count * ID_MAX + 3);
+    char *text = malloc((size_t)count * ID_MAX + 3);
     size_t length = 0;
     if (text == NULL) {
         output->error = ENOMEM;

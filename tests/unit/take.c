@@ -319,6 +319,39 @@ static void high_rates_are_exact(void **state)
     }
 }
 
+/* The debt of a rate that has changed, in time of the new one, and the time until it is small
+ * enough: from an hour to two and back, from a day to a second, of months. The products have more
+ * than 64 bits. */
+static void long_debts_change_their_rate_exactly(void **state)
+{
+    static const struct {
+        int64_t old_ns, new_ns, debt_ns; /* debt_ns: (7 * old_ns - 1) * new_ns / old_ns, up */
+    } cases[] = {{3599999999971, 7200000000089, 50400000000621},
+                 {7200000000089, 3599999999971, 25199999999797},
+                 {86399999999999, 1000000007, 7000000049},
+                 {40000000000000003, 30000000000000001, 210000000000000007},
+                 {30000000000000001, 40000000000000003, 280000000000000020}};
+    const int64_t at_ns = START_MS * NS_PER_MS;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t old_ns = cases[i].old_ns;
+        int64_t new_ns = cases[i].new_ns;
+        int64_t debt_ns = 7 * old_ns - 1;
+        int64_t wait_ns = 0;
+        struct mcds__take_entry entry = {
+            .time_ns = at_ns, .rate_count = 1, .rates = {{(uint64_t)old_ns, at_ns + debt_ns}}};
+        struct mcds__take take = {.tokens = 1,
+                                  .rate_count = 1,
+                                  .rates = {{(uint64_t)new_ns, 3 * (uint64_t)new_ns - 1}}};
+        assert_int_equal(mcds__take_decide(&take, START_MS, &entry, &wait_ns),
+                         MCDS__MAP_REFUSED);
+        assert_int_equal(wait_ns, debt_ns - (2 * old_ns - (old_ns + new_ns - 1) / new_ns));
+        take.tokens = -1;
+        assert_int_equal(decide(&take, START_MS, &entry), MCDS__MAP_CHANGED);
+        assert_int_equal(mcds__take_full_ns(&entry) - at_ns, cases[i].debt_ns - new_ns);
+    }
+}
+
 /* The decision of a stranger's record and entry stays within its bounds. */
 static void what_is_out_of_range_changes_nothing(void **state)
 {
@@ -349,6 +382,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(delays_are_exact),
     cmocka_unit_test(the_tokens_left_can_be_taken),
     cmocka_unit_test(high_rates_are_exact),
+    cmocka_unit_test(long_debts_change_their_rate_exactly),
     cmocka_unit_test(what_is_out_of_range_changes_nothing),
 };
 

@@ -274,7 +274,7 @@ static enum mcds__step segment_read_step_find(struct mcds__segment_read *read,
     if (!read->find.found && !read->is_followed) {
         read->more = false;
         read->next = read->from;
-        read->next_size = read->find.high - read->from;
+        read->next_size = (size_t)(read->find.high - read->from);
         read->next_incarnation = 0;
     }
     return segment_read_finish(read, operation);

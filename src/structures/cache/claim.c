@@ -137,7 +137,9 @@ static int cache_end_launch(mcds_cache *cache, const struct mcds__operation_kind
     int result = MCDS_OK;
     if (cache == NULL || claim == NULL || (value.data == NULL && value.length > 0))
         return mcds__fail_missing("cache", kind->verb, "a cache, a claim and the bytes");
-    if (!claim->mine)
+    bool is_whole = claim->suffix_length > 0 && claim->suffix_length <= MCDS__ELEMENT_MAX &&
+                    claim->tags_length <= sizeof claim->tags;
+    if (!claim->mine || !is_whole)
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(CLAIM_NOT_MINE),
                               MCDS__CALL(kind, cache->handle.name));
     struct cache_end own;
@@ -145,7 +147,6 @@ static int cache_end_launch(mcds_cache *cache, const struct mcds__operation_kind
                                                    &result);
     if (call == NULL)
         return result;
-    assert(claim->suffix_length > 0 && claim->suffix_length <= MCDS__ELEMENT_MAX);
     call->put.cache = cache;
     call->put.claim = claim;
     call->put.end = end;

@@ -9,9 +9,6 @@
 #define RATE_LENGTH 16
 #define TIME_NS_MAX (MCDS__TAKE_TIME_MS_MAX * NS_PER_MS)
 
-/* A debt times an interval needs 115 bits. */
-__extension__ typedef unsigned __int128 wide;
-
 static size_t take_write_varint(uint8_t *out, uint64_t number)
 {
     size_t length = 0;
@@ -110,16 +107,40 @@ static uint64_t debt_in_entry(const struct mcds__take_entry *entry, uint32_t rat
     return (uint64_t)(entry->rates[rate].full_ns - at_ns);
 }
 
+/* time * to / from; *rest_out: what the division leaves. At most 2^64 - 1. The product of two times
+ * has up to 123 bits: where it has more than 64, each step appends one bit of `time`. */
+static uint64_t scale_time(uint64_t time, uint64_t to, uint64_t from, uint64_t *rest_out)
+{
+    uint64_t product;
+    uint64_t whole = 0;
+    assert(from >= 1 && from <= MCDS__TAKE_NS_MAX);
+    *rest_out = 0;
+    if (!__builtin_mul_overflow(time, to, &product)) {
+        *rest_out = product % from;
+        return product / from;
+    }
+    for (int bit = 63; bit >= 0; bit--) {
+        bool is_set = (time >> bit & 1) != 0;
+        uint64_t rest = 2 * *rest_out + (is_set ? to % from : 0);
+        uint64_t more = rest / from + (is_set ? to / from : 0);
+        if (__builtin_mul_overflow(whole, UINT64_C(2), &whole) ||
+            __builtin_add_overflow(whole, more, &whole))
+            return UINT64_MAX;
+        *rest_out = rest % from;
+    }
+    return whole;
+}
+
 /* The same in time of another interval, rounded up. At most 2^64 - 1. */
 static uint64_t debt_of(const struct mcds__take_entry *entry, uint32_t rate, int64_t at_ns,
                         uint64_t interval_ns)
 {
     uint64_t debt = debt_in_entry(entry, rate, at_ns);
+    uint64_t rest;
     if (debt == 0 || entry->rates[rate].interval_ns == interval_ns)
         return debt;
-    uint64_t from = entry->rates[rate].interval_ns;
-    wide scaled = ((wide)debt * interval_ns + from - 1) / from;
-    return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
+    uint64_t scaled = scale_time(debt, interval_ns, entry->rates[rate].interval_ns, &rest);
+    return rest > 0 && scaled < UINT64_MAX ? scaled + 1 : scaled;
 }
 
 /* How long until the debt of a rate is at most `allowed`, which counts in the other interval. */
@@ -127,11 +148,13 @@ static uint64_t wait_of(const struct mcds__take_entry *entry, uint32_t rate, int
                         uint64_t interval_ns, uint64_t allowed)
 {
     uint64_t debt = debt_in_entry(entry, rate, at_ns);
-    assert(interval_ns > 0);
+    uint64_t rest;
     if (debt == 0)
         return 0;
-    wide scaled = (wide)allowed * entry->rates[rate].interval_ns / interval_ns;
-    return scaled >= debt ? 0 : debt - (uint64_t)scaled;
+    uint64_t own = entry->rates[rate].interval_ns;
+    if (own != interval_ns)
+        allowed = scale_time(allowed, own, interval_ns, &rest);
+    return allowed >= debt ? 0 : debt - allowed;
 }
 
 /* The time of n tokens; UINT64_MAX: more than any burst. */
