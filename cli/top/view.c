@@ -159,7 +159,7 @@ static int compare_numbers(double a, double b)
     return (a < b) - (a > b);
 }
 
-/* Held locks come with what changes. */
+/* A held lock ranks as a structure that changes most. */
 static double change_of(const struct row *row)
 {
     return row->holder != NULL ? INFINITY : row->has_rate ? fabs(row->rate) : -1;
