@@ -164,16 +164,22 @@ static int take_interrupt(struct getting *getting)
     return STATUS_SIGNAL + number;
 }
 
-static int take_too_long(struct getting *getting)
+/* The output of COMMAND was not kept whole. */
+static int take_part(struct getting *getting, bool is_too_long)
 {
-    static const char sentence[] =
-        "cache: the command has printed more than 64 MB, or than fits into memory";
     struct output *output = &getting->session->output;
+    int status = is_too_long ? STATUS_DATA : status_of(MCDS_NO_MEMORY);
+    char sentence[SENTENCE_MAX];
+    (void)snprintf(sentence, sizeof sentence, "cache '%.200s': %s",
+                   getting->command->arguments[0],
+                   is_too_long ? "the command has printed more than 64 MB"
+                               : "no memory for the output of the command");
     if (getting->has_value)
         complain(output, "%s", sentence);
     else
-        report_failure(output, getting->command, STATUS_DATA, "MCDS_TOO_BIG", sentence);
-    return take_failure(getting, STATUS_DATA, true);
+        report_failure(output, getting->command, status,
+                       is_too_long ? "MCDS_TOO_BIG" : "MCDS_NO_MEMORY", sentence);
+    return take_failure(getting, status, true);
 }
 
 static int take_output(struct getting *getting, const struct collected *collected, int status)
@@ -186,7 +192,7 @@ static int take_output(struct getting *getting, const struct collected *collecte
     if (collected->is_not_run)
         return take_not_run(getting, status);
     if (collected->is_too_long || collected->is_out_of_memory)
-        return take_too_long(getting);
+        return take_part(getting, collected->is_too_long);
     if (status != 0 && !is_nothing)
         return take_failure(getting, status, false);
     store(getting, is_nothing ? NULL : &value);

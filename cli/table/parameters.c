@@ -207,7 +207,8 @@ const struct parameter options[OPTION_COUNT] = {
         NONE, "resume",
         "continue a load of the same dump that was interrupted, even killed: what it has begun "
         "and not finished is dropped and loaded again; without such a load, begin"),
-    [OPTION_TAG] = TAG("tag", "a tag of the value; may be given again"),
+    [OPTION_TAG] = TAG("tag",
+                       "a tag of the value; forget takes one, get and hold also several"),
     [OPTION_STALE] = TIME(
         NONE, "stale", "TIME", 1, 30 * DAY_MS,
         "how long to print the value after its ttl, while one caller runs COMMAND (0)"),

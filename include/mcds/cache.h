@@ -165,7 +165,8 @@ typedef int (*mcds_cache_fill_cb)(void *context, mcds_bytes key, mcds_fill *fill
  *                              after a fill that has failed, and UNSTORED if the store failed or
  *                              the key was forgotten, expired or held during the fill
  *              MCDS_NOT_FOUND  the source has nothing for this key; *state_out is set
- *              MCDS_BUSY       another caller has not ended its fill within wait_ms
+ *              MCDS_BUSY       another caller has not ended its fill within wait_ms, or other
+ *                              callers kept changing the key
  *              MCDS_IO         the fill failed, now or within failed_ms before (cause
  *                              MCDS_CAUSE_CALLBACK_FAILED)
  *              MCDS_TOO_BIG    `fill` made more than 64 MB

@@ -17,7 +17,7 @@ STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 LIMIT_S = 200
 CLAIM_S = 10  # after which another caller fills the key in any case
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-TOO_LONG = "cache: the command has printed more than 64 MB, or than fits into memory"
+TOO_LONG = "cache 'en': the command has printed more than 64 MB"
 # Prints its own pid, and a line for the signal.
 TRAPPER = """
 trap 'echo INT >&2; exit 0' INT
