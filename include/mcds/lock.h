@@ -189,7 +189,7 @@ MCDS_API MCDS_CHECKED int mcds_lock_get_holder_start(mcds_lock *lock,
  *              holder   in: its tenure and fence, as an earlier call has filled them, or
  *                       MCDS_LOCK_HOLDER_INIT: nobody, and any fence. Out: the holder that the last
  *                       look has found. If it found none, the tenure is 0, and the fence is kept.
- *                       Here its size may not be 0
+ *                       A size of 0 becomes the size of the struct
  * Returns:     MCDS_OK         the lock has another holder than before
  *              MCDS_NOT_FOUND  the lock had a holder, and is free
  *              MCDS_BUSY       wait_ms have passed: the same holder, or free as before

@@ -185,14 +185,6 @@ static int check_watch(const mcds_lock *lock, uint32_t wait_ms, const mcds_lock_
                                      MCDS__LEASED_WAIT_MS_MAX};
     if (lock == NULL || holder == NULL)
         return mcds__fail_missing("lock", "watch", "a lock and a holder");
-    if (holder->size < sizeof *holder) /* without its tenure each holder is a new one */
-        return mcds__fail_saying(MCDS__ERROR(MCDS_INVALID, STRUCT_SIZE, .noun = "lock",
-                                             .name = lock->leased.handle.name, .verb = "watch",
-                                             .option = "size", .wanted_min = sizeof *holder,
-                                             MCDS__FOUND(holder->size)),
-                                 "lock '%s': watch: the size of the holder is %zu; begin with "
-                                 "MCDS_LOCK_HOLDER_INIT",
-                                 lock->leased.handle.name, holder->size);
     int result = mcds__sized_check(MCDS__SIZED_mcds_lock_holder, holder);
     return result != MCDS_OK
                ? result
@@ -212,6 +204,8 @@ int mcds_lock_watch_start(mcds_lock *lock, uint32_t wait_ms, mcds_lock_holder *h
                                                start, &result);
     if (watch == NULL)
         return result;
+    if (holder->size == 0) /* in 0.1 the struct had no tenure; a caller of watch has it */
+        holder->size = sizeof *holder;
     mcds__sized_take(MCDS__SIZED_mcds_lock_holder, holder, &seen);
     watch->lock = lock;
     watch->holder_out = holder;
