@@ -3,17 +3,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "nouns/lock.h"
 #include "table/nouns.h"
 
-/* Writes " for 3.2 s more", or nothing where the time is not known. */
-static void add_time(char *out, size_t capacity, const char *before, int64_t left_ms)
+/* Appends a time like "3.2 s" between two words, or nothing if the time is not known. */
+static void add_time(char *out, size_t capacity, const char *before, int64_t left_ms,
+                     const char *after)
 {
     if (left_ms >= 0)
-        (void)snprintf(out, capacity, "%s%" PRId64 ".%" PRId64 " s", before, left_ms / 1000,
-                       left_ms % 1000 / 100);
+        (void)snprintf(out, capacity, "%s%" PRId64 ".%" PRId64 " s%s", before, left_ms / 1000,
+                       left_ms % 1000 / 100, after);
 }
 
 static int acquire_lock_of(void *handle, mcds_permit *permit, uint32_t wait_ms)
@@ -43,12 +43,8 @@ static bool describe_lock(void *handle, char out[TENURE_TEXT_CAPACITY])
     bool is_known = mcds_lock_get_holder(handle, &holder) == MCDS_OK;
     int length = snprintf(out, TENURE_TEXT_CAPACITY, "held by %.200s",
                           is_known && holder.label[0] != '\0' ? holder.label : "somebody");
-    if (is_known && holder.remaining_ms >= 0) {
-        add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " for ",
-                 holder.remaining_ms);
-        length = (int)strlen(out);
-        (void)snprintf(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " more");
-    }
+    add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " for ",
+             is_known ? holder.remaining_ms : -1, " more");
     return is_known;
 }
 
@@ -117,7 +113,7 @@ static bool describe_permits(void *handle, char out[TENURE_TEXT_CAPACITY])
     }
     int length = snprintf(out, TENURE_TEXT_CAPACITY, "all permits are held, by %" PRIu32 "%s",
                           holding.count, holding.left_ms < 0 ? "" : "; the first lease ends");
-    add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " in ", holding.left_ms);
+    add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " in ", holding.left_ms, "");
     return true;
 }
 
