@@ -11,7 +11,7 @@ extern "C" {
 /* A semaphore with leases: at most `permits` holders at a time in the store, each until it
  * releases its permit or its lease expires.
  *
- * Each permit is a lease of its own, as that of a lock, in a slot from 0 to permits - 1. A holder
+ * Each permit is a lease, like that of a lock, in a slot from 0 to permits - 1. A holder
  * that dies costs its permit for one lease, and no release can give back a permit twice. The slots
  * of live holders differ, so a slot can also serve as the number of a worker. Every acquisition of
  * a slot gets a fence that is larger than every earlier fence of that slot. Pass slot and fence to

@@ -5,7 +5,7 @@
  *   SLOT      core/lease's drop of each slot that has a key
  *   SETTINGS  delete settings
  *
- * A caller that acquires a slot meanwhile has a lease and a fence of its own: the settings only limit the
+ * A caller that acquires a slot meanwhile has its own lease and fence: the settings only limit the
  * number of slots. */
 #include <assert.h>
 

@@ -114,6 +114,8 @@ static uint64_t scale_time(uint64_t time, uint64_t to, uint64_t from, uint64_t *
     uint64_t product;
     uint64_t whole = 0;
     assert(from >= 1 && from <= MCDS__TAKE_NS_MAX);
+    uint64_t to_whole = to / from;
+    uint64_t to_rest = to % from;
     *rest_out = 0;
     if (!__builtin_mul_overflow(time, to, &product)) {
         *rest_out = product % from;
@@ -121,8 +123,8 @@ static uint64_t scale_time(uint64_t time, uint64_t to, uint64_t from, uint64_t *
     }
     for (int bit = 63; bit >= 0; bit--) {
         bool is_set = (time >> bit & 1) != 0;
-        uint64_t rest = 2 * *rest_out + (is_set ? to % from : 0);
-        uint64_t more = rest / from + (is_set ? to / from : 0);
+        uint64_t rest = 2 * *rest_out + (is_set ? to_rest : 0);
+        uint64_t more = rest / from + (is_set ? to_whole : 0);
         if (__builtin_mul_overflow(whole, UINT64_C(2), &whole) ||
             __builtin_add_overflow(whole, more, &whole))
             return UINT64_MAX;
