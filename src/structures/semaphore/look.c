@@ -32,6 +32,7 @@ static bool semaphore_decode(mcds_bytes value, mcds_bytes key,
 int mcds__semaphore_read(struct mcds__operation *operation, const mcds_request *request,
                          struct mcds__semaphore_settings *settings_out)
 {
+    *settings_out = (struct mcds__semaphore_settings){0, 0};
     if (request->reply.outcome == MCDS_OUT_MISS)
         return MCDS_NOT_FOUND;
     if (request->reply.outcome != MCDS_OUT_OK) {
