@@ -116,6 +116,7 @@
 #include "mcds/list.h"
 #include "mcds/lock.h"
 #include "mcds/log.h"
+#include "mcds/once.h"
 #include "mcds/online.h"
 #include "mcds/semaphore.h"
 #include "mcds/set.h"

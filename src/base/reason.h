@@ -358,6 +358,17 @@
       "the key was forgotten, expired or held since the claim, or the claim has ended; the "   \
       "value is not stored")                                                                   \
     X(CLAIM_NOT_MINE, BAD_LEASE, "this claim is not the caller's")                             \
+    X(ONCE_WITHOUT_CAS, NO_COMPARE_AND_SET,                                                    \
+      "the store has no compare-and-set, which a claim needs (memcached: start it without "    \
+      "-C)")                                                                                   \
+    X(RUNNING, HELD, "another caller runs the work of the key")                                \
+    X(RUNNER_VANISHED, LEASE_OVER,                                                             \
+      "a caller began the work and has not finished it; find out whether it was done, and "    \
+      "settle or forget the key")                                                              \
+    X(RUN_OVER, LEASE_OVER,                                                                    \
+      "the claim has ended; another caller may have begun")                                    \
+    X(RUN_NOT_MINE, BAD_LEASE, "this run has no claim")                                        \
+    X(RUN_MINE, BAD_LEASE, "this run has a claim already")                                     \
     X(LEASE_HELD, BAD_LEASE, "this lease is held already")                                     \
     X(LEASE_LOST_BEFORE, LEASE_OVER, "this lease was lost before")                             \
     X(LEASE_EMPTY, BAD_LEASE, "this lease holds nothing")                                      \

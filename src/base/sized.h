@@ -35,6 +35,8 @@
     X(mcds_array_options, size, size, size)                                                    \
     X(mcds_list_options, size, size, size)                                                     \
     X(mcds_cache_options, jitter, jitter, jitter)                                              \
+    X(mcds_once_options, flags, flags, flags)                                                  \
+    X(mcds_once_value, until_ms, until_ms, until_ms)                                           \
     X(mcds_log_options, ahead_ms, ahead_ms, reserved)                                          \
     X(mcds_log_info, corrupt, peer, peer)                                                      \
     X(mcds_log_range, newest_first, newest_first, reserved)                                    \

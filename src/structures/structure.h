@@ -30,6 +30,7 @@
 #define MCDS__TAG_LIST_SEGMENT "lp1"
 #define MCDS__TAG_LOG "e1"
 #define MCDS__TAG_LOG_SEGMENT "ep1"
+#define MCDS__TAG_ONCE "o1"
 #define MCDS__TAG_CACHE "kg1"
 #define MCDS__TAG_CACHE_TAG "kt1"
 #define MCDS__TAG_CACHE_ITEM "ki1"
