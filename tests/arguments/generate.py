@@ -8,7 +8,7 @@ result is MCDS_INVALID."""
 import re
 import sys
 
-STRUCTURES = ("counter limit ids lock visitors online set table views array list log cache semaphore").split()
+STRUCTURES = ("counter limit ids lock visitors online set table views array list log cache semaphore once").split()
 OPAQUE = {"mcds_" + name: name for name in STRUCTURES}
 OPAQUE |= {"mcds_store": "store", "mcds_pipeline": "pipeline", "mcds_sim": "sim",
            "mcds_sim_client": "client"}
@@ -22,7 +22,7 @@ MAY_BE_NULL |= {
     ("counter_add", "value_out"), ("limit_take", "value_out"), ("table_incr", "value_out"), ("visitors_hit", "visitor"),
     ("set_add", "changed_out"), ("set_remove", "changed_out"), ("table_remove", "changed_out"),
     ("list_push_many", "pushed_out"), ("log_put_many", "put_out"), ("log_scan", "range"),
-    ("semaphore_resize", "above_out"), ("cache_fetch", "state_out"), ("cache_put", "value"),
+    ("semaphore_resize", "above_out"), ("cache_fetch", "state_out"), ("cache_put", "value"), ("once_begin", "code_out"),
     ("log_scan", "info_out"), ("log_tail", "info_out"), ("fail", "format"),
 }
 
@@ -30,7 +30,7 @@ TEXTS = {"uri": "memory:", "text": "2:0:0:0", "path": "", "format": "x"}
 ZERO = {"at_ms", "when_ms", "ttl_ms", "skip", "limit", "delta"}
 VERBS = {"get_holder": "holder", "try_acquire": "acquire", "made_with": "open",
          "change_by": "change"}
-INTEGERS = {"int", "uint32_t", "uint64_t", "int64_t", "size_t"}
+INTEGERS = {"int", "int32_t", "uint32_t", "uint64_t", "int64_t", "size_t"}
 
 
 CALLBACKS = {}  # mcds_X_cb: its result and its parameters
@@ -116,6 +116,12 @@ def argument(function, parameter, before):
         before.append('assert_int_equal(mcds_cache_look(world.cache, mcds_text("x"), NULL, 0, 0, &none, '
                       "&claim), MCDS_NOT_FOUND);")
         return "&claim"
+    if base == "mcds_once_run" and re.search("_(renew|finish|abandon)", function):
+        before.append("mcds_once_run run = MCDS_ONCE_RUN_INIT;")
+        before.append("mcds_value none = MCDS_VALUE_INIT;")
+        before.append('assert_int_equal(mcds_once_begin(world.once, mcds_text("x"), mcds_text(""), 0, &run, '
+                      "&none, NULL), MCDS_OK);")
+        return "&run"
     if base == "mcds_views_options":
         before.append("mcds_views_options options = views_options();")
         return "&options"

@@ -25,7 +25,7 @@ KINDS = {
     "bytes": lambda key, flags, value: value, "L": reader.lease, "S": reader.permits, "V": reader.pair(b"V"),
     "O": reader.beats,
     "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "D": descriptor,
-    "C": reader.cached, "I": reader.ids, "K": reader.generation, "P": segments.block, "H": reader.exact_head, "X": reader.exact_slot,
+    "C": reader.cached, "I": reader.ids, "N": reader.once, "K": reader.generation, "P": segments.block, "H": reader.exact_head, "X": reader.exact_slot,
 }
 
 

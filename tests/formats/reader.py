@@ -131,6 +131,16 @@ def permits(key, _, value):
     return numbers
 
 
+def once(key, _, value):
+    """Kind, whether it is strict, the token, the hash of the request, both times, the code and the result."""
+    bytes_ = Bytes(frame(key, value, b"N"))
+    kind, strict, token = bytes_.number(1), bytes_.number(1), bytes_.take(16)
+    request, began_ms, until_ms, code = bytes_.number(8), bytes_.number(8), bytes_.number(8), bytes_.number(4)
+    result = bytes_.rest()
+    assert kind in (1, 2, 3) and strict in (0, 1) and (kind == 2 or (code, result) == (0, b""))
+    return kind, strict == 1, token, request, began_ms, until_ms, code - (code >> 31 << 32), result
+
+
 def cached(key, _, value):
     """Kind, whether it is held, the times, the tags with their generations, and the rest."""
     bytes_ = Bytes(frame(key, value, b"C"))

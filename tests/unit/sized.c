@@ -64,6 +64,7 @@ OPENS(with_semaphore_options, mcds_semaphore)
 OPENS(with_cache_options, mcds_cache)
 OPENS(with_limit_options, mcds_limit)
 OPENS(with_ids_options, mcds_ids)
+OPENS(with_once_options, mcds_once)
 OPENS(with_visitors_options, mcds_visitors)
 OPENS(with_online_options, mcds_online)
 OPENS(with_set_options, mcds_set)
@@ -243,6 +244,20 @@ static int with_limit_value(void *given)
     return result;
 }
 
+static int with_once_value(void *given)
+{
+    mcds_store *store = open_memory();
+    mcds_once *once = NULL;
+    mcds_value value = MCDS_VALUE_INIT;
+    assert_int_equal(mcds_once_open(store, "x", NULL, &once), MCDS_OK);
+    assert_int_equal(mcds_once_settle(once, mcds_text("a"), 1, mcds_text("b")), MCDS_OK);
+    int result = mcds_once_get(once, mcds_text("a"), given, &value);
+    mcds_value_free(&value);
+    mcds_once_close(once);
+    mcds_close(store);
+    return result;
+}
+
 /* A line of each struct that has a size: the call that takes it, what it needs besides zeros, and
  * for outputs whether it refuses an impossible size. */
 static const struct row {
@@ -269,6 +284,8 @@ static const struct row {
     [MCDS__SIZED_mcds_semaphore_options] = {.call = with_semaphore_options},
     [MCDS__SIZED_mcds_limit_options] = {.call = with_limit_options},
     [MCDS__SIZED_mcds_limit_value] = {.call = with_limit_value, .is_output = true},
+    [MCDS__SIZED_mcds_once_options] = {.call = with_once_options},
+    [MCDS__SIZED_mcds_once_value] = {.call = with_once_value, .is_output = true},
     [MCDS__SIZED_mcds_ids_options] = {.call = with_ids_options},
     [MCDS__SIZED_mcds_views_options] = {.call = with_views_options, .fill = fill_views},
     [MCDS__SIZED_mcds_array_options] = {.call = with_array_options},

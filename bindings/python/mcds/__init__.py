@@ -18,6 +18,7 @@ from .limit import AioLimit, Limit, LimitForm, LimitValue, PipelineLimit, Take
 from .list import AioList, List, PipelineList
 from .lock import Holder, Lease, Lock, PipelineLock
 from .log import AioLog, Event, Log, LogCursor, PipelineLog
+from .once import AioOnce, Once, OnceState, PipelineOnce, Run
 from .pipeline import Pipeline, Result
 from .semaphore import (AioPermit, AioSemaphore, Permit, PermitHolder, PipelineSemaphore,
                         Semaphore)
@@ -32,16 +33,17 @@ __version__ = version()
 
 __all__ = [
     "Aio", "AioArray", "AioCache", "AioCounter", "AioIds", "AioLease", "AioLimit", "AioList",
-    "AioLock", "AioLog", "AioOnline", "AioPermit", "AioSemaphore", "AioSet", "AioSumCounter",
-    "AioTable", "AioViews", "AioVisitors", "Ambiguous", "Array", "Bag", "Busy", "Cache", "Claim",
-    "Corrupt", "Counter", "CounterValue", "Cursor", "Error", "Event", "Exists", "Expired",
-    "Finding", "Full", "Holder", "Ids", "Invalid", "Io", "Lease", "Limit", "LimitForm",
-    "LimitValue", "List", "Lock", "Log", "LogCursor", "Lost", "Members", "NoMemory", "NotFound",
-    "Online", "OnlineValue", "Overflow", "Permit", "PermitHolder", "Pipeline", "PipelineArray",
-    "PipelineCache", "PipelineCounter", "PipelineIds", "PipelineLimit", "PipelineList",
-    "PipelineLock", "PipelineLog", "PipelineOnline", "PipelineSemaphore", "PipelineSet",
-    "PipelineSumCounter", "PipelineTable", "PipelineViews", "PipelineVisitors", "Protocol",
-    "Result", "Semaphore", "Sequence", "Set", "Store", "SumCounter", "Table", "Take", "Timeout",
-    "TooBig", "TooFuture", "TooOld", "Unavailable", "Unsupported", "Views", "Visitors",
-    "VisitorsValue", "open", "version",
+    "AioLock", "AioLog", "AioOnce", "AioOnline", "AioPermit", "AioSemaphore", "AioSet",
+    "AioSumCounter", "AioTable", "AioViews", "AioVisitors", "Ambiguous", "Array", "Bag", "Busy",
+    "Cache", "Claim", "Corrupt", "Counter", "CounterValue", "Cursor", "Error", "Event",
+    "Exists", "Expired", "Finding", "Full", "Holder", "Ids", "Invalid", "Io", "Lease", "Limit",
+    "LimitForm", "LimitValue", "List", "Lock", "Log", "LogCursor", "Lost", "Members",
+    "NoMemory", "NotFound", "Once", "OnceState", "Online", "OnlineValue", "Overflow", "Permit",
+    "PermitHolder", "Pipeline", "PipelineArray", "PipelineCache", "PipelineCounter",
+    "PipelineIds", "PipelineLimit", "PipelineList", "PipelineLock", "PipelineLog",
+    "PipelineOnce", "PipelineOnline", "PipelineSemaphore", "PipelineSet", "PipelineSumCounter",
+    "PipelineTable", "PipelineViews", "PipelineVisitors", "Protocol", "Result", "Run",
+    "Semaphore", "Sequence", "Set", "Store", "SumCounter", "Table", "Take", "Timeout", "TooBig",
+    "TooFuture", "TooOld", "Unavailable", "Unsupported", "Views", "Visitors", "VisitorsValue",
+    "open", "version",
 ]

@@ -19,6 +19,7 @@ from .limit import AioLimit, open_limit
 from .list import AioList, open_list
 from .lock import open_lock
 from .log import AioLog, open_log
+from .once import AioOnce, open_once
 from .plan import CONVERSION, Plan, new_options, new_sized, opens
 from .semaphore import AioSemaphore, open_semaphore
 from .set import AioSet, open_bag, open_sequence, open_set
@@ -193,6 +194,7 @@ class Aio:
     array = opens(open_array, AioArray)
     cache = opens(open_cache, AioCache)
     ids = opens(open_ids, AioIds)
+    once = opens(open_once, AioOnce)
     limit = opens(open_limit, AioLimit)
     semaphore = opens(open_semaphore, AioSemaphore)
 

@@ -17,6 +17,7 @@ from .limit import PipelineLimit, open_limit
 from .list import PipelineList, open_list
 from .lock import PipelineLock, open_lock
 from .log import PipelineLog, open_log
+from .once import PipelineOnce, open_once
 from .plan import CONVERSION, Plan, new_options, opens
 from .semaphore import PipelineSemaphore, open_semaphore
 from .set import PipelineSet, open_bag, open_sequence, open_set
@@ -92,6 +93,7 @@ class Pipeline:
     array = opens(open_array, PipelineArray)
     cache = opens(open_cache, PipelineCache)
     ids = opens(open_ids, PipelineIds)
+    once = opens(open_once, PipelineOnce)
     limit = opens(open_limit, PipelineLimit)
     semaphore = opens(open_semaphore, PipelineSemaphore)
 

@@ -19,6 +19,7 @@ from .list import List, open_list
 from .lock import Lock, open_lock
 from .log import Log, open_log
 from .pipeline import Pipeline
+from .once import Once, open_once
 from .plan import Bytes, Seconds, as_ms, encode_name, new_options, opens
 from .semaphore import Semaphore, open_semaphore
 from .set import Bag, Sequence, Set, open_bag, open_sequence, open_set
@@ -61,6 +62,7 @@ class Store:
     array = opens(open_array, Array)
     cache = opens(open_cache, Cache)
     ids = opens(open_ids, Ids)
+    once = opens(open_once, Once)
     limit = opens(open_limit, Limit)
     semaphore = opens(open_semaphore, Semaphore)
 

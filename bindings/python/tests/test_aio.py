@@ -56,6 +56,13 @@ def test_every_structure(s: mcds.Store) -> None:
         orders = aio.ids("o", bits=53, spread=0.01)
         assert len(set(await asyncio.gather(*(orders.next() for _ in range(9))))) == 9
         assert len(await orders.take(3)) == 3 and await orders.drop()
+        once = aio.once("o")
+
+        async def work() -> bytes:
+            return b"done"
+
+        assert await once.run("k", work) == b"done" and (await once.begin("k")).result == b"done"
+        assert await once.forget("k")
         assert await aio.counter("c").drop()
 
     run(main())

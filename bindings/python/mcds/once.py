@@ -1,0 +1,207 @@
+"""Work that is done once for each key."""
+
+from __future__ import annotations
+
+from typing import Any, Awaitable, Callable, NamedTuple, Optional
+
+from ._binding import ffi, lib
+from .core import Core, Opened
+from .errors import error_of
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, awaited, encode,
+                   encode_name, new_options, new_sized, new_value, read_value, started, take_found,
+                   take_none, waiting)
+
+
+class OnceState(NamedTuple):
+    """What is known of a key."""
+
+    state: str  #: "running", "done", or "vanished": strict work whose caller has not finished it
+    code: int
+    result: bytes
+    began: float  #: Unix time
+    until: float  #: the end of the claim, or of the time for which the result is kept
+
+
+STATES = {lib.MCDS_ONCE_RUNNING: "running", lib.MCDS_ONCE_DONE: "done",
+          lib.MCDS_ONCE_VANISHED: "vanished"}
+
+
+def open_once(core: Core, name: Bytes, *, keep: Optional[Seconds] = None,
+              run: Optional[Seconds] = None, strict: bool = False) -> Opened:
+    """Work that one caller does; every other caller with the same key gets its result.
+
+    keep    how long a result is kept (a day)
+    run     how long a claim lasts (60); longer work renews it
+    strict  work whose caller has died does not run again, until the key is settled or forgotten
+
+    >>> payments = s.once("payments", keep=7 * 86400)
+    >>> payments.run("order:4711", lambda: b"receipt 1")
+    b'receipt 1'
+    >>> payments.run("order:4711", lambda: b"never called")
+    b'receipt 1'
+    """
+    options = {"keep_ms": as_ms(keep), "run_ms": as_ms(run),
+               "flags": lib.MCDS_ONCE_STRICT if strict else 0}
+    return core.open("once", encode_name(name), new_options("mcds_once_options", **options),
+                     tuple(options.values()))
+
+
+class Run:
+    """What a begin has returned: the result, or the claim of the caller that does the work."""
+
+    def __init__(self, opened: Opened, run: Any, result: Optional[bytes], code: int) -> None:
+        self._opened = opened
+        self._run = run
+        #: The result; None: this caller does the work.
+        self.result = result
+        self.code = code
+
+    @property
+    def mine(self) -> bool:
+        """Whether this caller does the work."""
+        return bool(self._run.mine)
+
+    @property
+    def until(self) -> float:
+        """Unix time at which the claim ends."""
+        return float(self._run.until_ms / 1000)
+
+    def _finish_plan(self, result: Bytes, code: int = 0) -> Plan[None]:
+        pair = as_bytes(result)
+        return Plan(lib.mcds_once_finish, lib.mcds_once_finish_start,
+                    (self._opened.handle, self._run, code, pair), take_none, pair)
+
+    def _renew_plan(self) -> Plan[None]:
+        return Plan(lib.mcds_once_renew, lib.mcds_once_renew_start,
+                    (self._opened.handle, self._run), take_none)
+
+    def _abandon_plan(self) -> Plan[None]:
+        return Plan(lib.mcds_once_abandon, lib.mcds_once_abandon_start,
+                    (self._opened.handle, self._run), take_none)
+
+    def finish(self, result: Bytes, code: int = 0) -> None:
+        """Store the result. Lost: the claim has ended; the result is not stored."""
+        self._finish_plan(result, code).wait()
+
+    def renew(self) -> None:
+        """Extend the claim. Lost: it has ended."""
+        self._renew_plan().wait()
+
+    def abandon(self) -> None:
+        """Give the claim back, if the work certainly was not done: the next caller does it."""
+        self._abandon_plan().wait()
+
+    def __repr__(self) -> str:
+        return f"<mcds.Run {'mine' if self.mine else 'not mine'}>"
+
+
+class OncePlans(Structure):
+    def _begin(self, key: Bytes, request: Bytes = b"", wait: Optional[Seconds] = None) -> Plan[Run]:
+        """The result of a key, or the claim to do its work.
+
+        request  what is asked for; Exists: the key was used for another request
+        wait     how long to wait while another caller does it, then Busy
+
+        >>> run = s.once("mails").begin("welcome:7")
+        >>> run.mine
+        True
+        >>> run.finish(b"sent", code=0)
+        >>> s.once("mails").begin("welcome:7").result
+        b'sent'
+        """
+        asked = as_bytes(request)
+        value = new_value()
+        run = ffi.new("mcds_once_run *")
+        code_out = ffi.new("int32_t *")
+        opened = self._opened
+
+        def take(code: int, out: Any) -> Run:
+            if code != 0:
+                raise error_of(code)
+            return Run(opened, run, None if run.mine else read_value(value), int(code_out[0]))
+
+        return Plan(lib.mcds_once_begin, lib.mcds_once_begin_start,
+                    (opened.handle, as_bytes(key), asked, as_ms(wait), run, value, code_out), take,
+                    (asked, value, run, code_out))
+
+    def _settle(self, key: Bytes, result: Bytes, code: int = 0) -> Plan[None]:
+        """Store a result without a claim. Exists: the key has one. Busy: a caller does the work."""
+        pair = as_bytes(result)
+        return Plan(lib.mcds_once_settle, lib.mcds_once_settle_start,
+                    (self._opened.handle, as_bytes(key), code, pair), take_none, pair)
+
+    def _forget(self, key: Bytes) -> Plan[bool]:
+        """Forget a result or a claim: the work is done again. False: there was none."""
+        return Plan(lib.mcds_once_forget, lib.mcds_once_forget_start,
+                    (self._opened.handle, as_bytes(key)), take_found)
+
+    def _get(self, key: Bytes) -> Plan[Optional[OnceState]]:
+        """What is known of a key; None: nothing. Claims nothing."""
+        out = new_sized("mcds_once_value")
+        value = new_value()
+
+        def take(code: int, kept: Any) -> Optional[OnceState]:
+            if code == NOT_FOUND:
+                return None
+            if code != 0:
+                raise error_of(code)
+            return OnceState(STATES[out.state], int(out.code), read_value(value),
+                             out.began_ms / 1000, out.until_ms / 1000)
+
+        return Plan(lib.mcds_once_get, lib.mcds_once_get_start,
+                    (self._opened.handle, as_bytes(key), out, value), take, (out, value))
+
+
+class Once(OncePlans):
+    """Work that is done once for each key."""
+
+    begin = waiting(OncePlans._begin)
+    settle = waiting(OncePlans._settle)
+    forget = waiting(OncePlans._forget)
+    get = waiting(OncePlans._get)
+
+    def run(self, key: Bytes, work: Callable[[], Bytes], request: Bytes = b"",
+            wait: Seconds = 60) -> bytes:
+        """The result of work(), which one caller calls. What it raises abandons the claim."""
+        run: Run = self.begin(key, request, wait)
+        if run.result is not None:
+            return run.result
+        try:
+            result = encode(work())
+        except BaseException:
+            run.abandon()
+            raise
+        run.finish(result)
+        return result
+
+
+class PipelineOnce(OncePlans):
+    """Once in a pipeline."""
+
+    begin = started(OncePlans._begin)
+    settle = started(OncePlans._settle)
+    forget = started(OncePlans._forget)
+    get = started(OncePlans._get)
+
+
+class AioOnce(OncePlans):
+    """Once, whose operations and work are awaited."""
+
+    begin = awaited(OncePlans._begin)
+    settle = awaited(OncePlans._settle)
+    forget = awaited(OncePlans._forget)
+    get = awaited(OncePlans._get)
+
+    async def run(self, key: Bytes, work: Callable[[], Awaitable[Bytes]], request: Bytes = b"",
+                  wait: Seconds = 60) -> bytes:
+        """The result of work(), which one caller awaits. What it raises abandons the claim."""
+        run: Run = await self.begin(key, request, wait)
+        if run.result is not None:
+            return run.result
+        try:
+            result = encode(await work())
+        except BaseException:
+            await self._runner._start(run._abandon_plan())
+            raise
+        await self._runner._start(run._finish_plan(result))
+        return result
