@@ -44,7 +44,7 @@ extern "C" {
  * Promise: while its claim lives and the store loses nothing, one caller runs the work. All callers
  * get the same result, as long as the store keeps it. If mcds_once_finish returns MCDS_OK, no other
  * caller had a claim of this key since this caller's begin. A caller that dies blocks the key for
- * run_ms. This holds also if replies are lost or requests arrive late.
+ * run_ms, on memcached for 2 s more. This holds also if replies are lost or requests arrive late.
  *
  * If a caller dies, the next one runs the work: the work is done at least once. With
  * MCDS_ONCE_STRICT, no caller runs it again: mcds_once_begin returns MCDS_LOST, until somebody has
@@ -126,8 +126,8 @@ MCDS_API void mcds_once_close(mcds_once *once);
  *                              and *result_out and *code_out are its result
  *              MCDS_EXISTS     this key was used for another request
  *              MCDS_BUSY       another caller runs the work, until run->until_ms at the latest
- *              MCDS_LOST       with MCDS_ONCE_STRICT: a caller began the work and has not finished
- *                              it, and nobody knows whether it was done
+ *              MCDS_LOST       strict work was begun by a caller that has not finished it, and nobody
+ *                              knows whether it was done. Find out, then settle or forget the key
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    also: the run has a claim
  * Cost:        1 for a claim or a result; 2 soon after an abandon or a forget; 1 for each poll
@@ -144,7 +144,9 @@ MCDS_API MCDS_CHECKED int mcds_once_begin_start(mcds_once *once, mcds_bytes key,
                                                 int32_t *code_out, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* Extends the claim to run_ms from now.
+/* Extends the claim to run_ms from now. A program whose work may take longer than run_ms calls this
+ * every third of run_ms, for example from a thread of its own. A caller that gets MCDS_LOST stops
+ * its work if it can: another caller may run the same work.
  * Arguments:   run  in and out; mine
  * Returns:     MCDS_OK         run->until_ms is the new end
  *              MCDS_LOST       the claim has ended, and another caller may have begun. The run is
@@ -243,7 +245,9 @@ typedef struct mcds_once_value {
         sizeof(mcds_once_value), 0, 0, 0, 0                                                    \
     }
 
-/* Reads what is known of a key, and claims nothing.
+/* Reads what is known of a key, and claims nothing. For people who look after the program, and for
+ * a page that shows the state of a request. A program that wants to run the work calls
+ * mcds_once_begin: between two calls, another caller may begin.
  * Arguments:   value_out   filled
  *              result_out  the result; empty if there is none
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: nothing is known

@@ -16,8 +16,8 @@
 #define EACH_STRUCTURE(X)                                                                      \
     X(counter)                                                                                 \
     X(semaphore)                                                                               \
-    X(once) X(ids) X(lock) X(visitors) X(online) X(set) X(table) X(array) X(list) X(log)       \
-        X(cache)
+    X(once)                                                                                    \
+    X(ids) X(lock) X(visitors) X(online) X(set) X(table) X(array) X(list) X(log) X(cache)
 
 struct world {
     mcds_store *store, *made_store;
