@@ -113,7 +113,16 @@ MCDS_API MCDS_CHECKED int mcds_once_open(mcds_store *store, const char *name,
  * Cost:        none */
 MCDS_API void mcds_once_close(mcds_once *once);
 
-/* Claims the work of a key, or returns its result.
+/* Claims the work of a key, or returns its result. The key must name one piece of work: take the id
+ * that the client has sent with its request, or that of the order, and never a hash of the time. Pass
+ * the request as well, so that a key that is used twice by mistake is refused and not answered with
+ * the result of other work. A caller that gets a claim calls one of these:
+ *
+ *   mcds_once_finish    the work was done, or has failed for good
+ *   mcds_once_abandon   the work certainly was not done
+ *
+ * If neither is certain, for example after a timeout of the bank, call neither: the claim ends, and
+ * the next caller runs the work, or, if it is strict, gets MCDS_LOST.
  * Arguments:   request     what is asked for, of any length: the body of a request. Another caller
  *                          with the same key must ask for the same. Only a hash of 64 bits is
  *                          stored. No bytes: not checked
@@ -199,6 +208,13 @@ MCDS_API MCDS_CHECKED int mcds_once_abandon_start(mcds_once *once, mcds_once_run
 
 /* Stores a result without a claim, for work of which somebody has found out what happened: after
  * MCDS_LOST of mcds_once_begin, or for work that was done before mcds was used.
+ *
+ *   result = mcds_once_begin(once, order, body, 0, &run, &value, &code);
+ *   if (result == MCDS_LOST && bank_has(order, &receipt))
+ *       mcds_once_settle(once, order, 0, receipt);       it was done
+ *   else if (result == MCDS_LOST)
+ *       mcds_once_forget(once, order);                   it was not: the next begin runs it
+ *
  * Arguments:   code    any number
  *              result  as for mcds_once_finish
  * Returns:     MCDS_OK
@@ -245,8 +261,8 @@ typedef struct mcds_once_value {
         sizeof(mcds_once_value), 0, 0, 0, 0                                                    \
     }
 
-/* Reads what is known of a key, and claims nothing. For people who look after the program, and for
- * a page that shows the state of a request. A program that wants to run the work calls
+/* Reads what is known of a key, and claims nothing. For a page
+ * that shows the state of a request, and for repairs by hand. A program that wants to run the work calls
  * mcds_once_begin: between two calls, another caller may begin.
  * Arguments:   value_out   filled
  *              result_out  the result; empty if there is none
