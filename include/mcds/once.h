@@ -162,7 +162,8 @@ MCDS_API MCDS_CHECKED int mcds_once_begin_start(mcds_once *once, mcds_bytes key,
  *                              now empty
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the run has no claim
- * Cost:        1; 2 if the connection has changed since the last call with this run
+ * Cost:        1; 2 if the store returns no tokens of writes (classic servers), or if the
+ *              connection has changed since the last call with this run
  * Lost reply:  the call reads the key, and renews the claim again. MCDS_AMBIGUOUS: renewed or not
  * Threads:     as mcds_once_begin */
 MCDS_API MCDS_CHECKED int mcds_once_renew(mcds_once *once, mcds_once_run *run);
@@ -261,9 +262,9 @@ typedef struct mcds_once_value {
         sizeof(mcds_once_value), 0, 0, 0, 0                                                    \
     }
 
-/* Reads what is known of a key, and claims nothing. For a page
- * that shows the state of a request, and for repairs by hand. A program that wants to run the work calls
- * mcds_once_begin: between two calls, another caller may begin.
+/* Reads what is known of a key, and claims nothing. For a page that shows the state of a request,
+ * and for repairs by hand. A program that wants to run the work calls mcds_once_begin: between two
+ * calls, another caller may begin.
  * Arguments:   value_out   filled
  *              result_out  the result; empty if there is none
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: nothing is known

@@ -347,7 +347,7 @@
       "-C)")                                                                                   \
     X(IDS_WITHOUT_CAS, NO_COMPARE_AND_SET,                                                     \
       "the store has no compare-and-set, which ids need (memcached: start it without -C)")     \
-    X(CACHE_WITHOUT_EXPIRY, UNSUPPORTED,                                                       \
+    X(CLAIM_WITHOUT_EXPIRY, UNSUPPORTED,                                                       \
       "the store may keep a claim beyond its time (use memcached 1.6.18 or newer)")            \
     X(FILL_FAILED, CALLBACK_FAILED, "the source could not be read")                            \
     X(FILL_FAILED_BEFORE, CALLBACK_FAILED,                                                     \

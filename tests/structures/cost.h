@@ -39,6 +39,7 @@ void check_memory(const struct suite *suite, uint64_t before, const char *call, 
 void set_trips(struct suite *suite);
 void table_trips(struct suite *suite);
 void ids_trips(struct suite *suite);
+void once_trips(struct suite *suite);
 void array_trips(struct suite *suite);
 void views_trips(struct suite *suite);
 void a_change_costs_one_trip_at_any_size(struct suite *suite);

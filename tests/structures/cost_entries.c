@@ -1,4 +1,4 @@
-/* The cost of calls on sets, tables, arrays and views. */
+/* The cost of calls on sets, tables, ids, once, arrays and views. */
 #include "structures/cost.h"
 #include "support/no_database.h"
 
@@ -124,6 +124,37 @@ void ids_trips(struct suite *suite)
     }
     TRIPS(1, MCDS_OK, suite, &c, mcds_ids_drop, ids);
     mcds_ids_close(ids);
+    close_counted(&c);
+}
+
+/* Twice around one key: the second time over what the first has left. */
+void once_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_once *once = NULL;
+    mcds_once_run run = MCDS_ONCE_RUN_INIT;
+    mcds_once_run late = MCDS_ONCE_RUN_INIT;
+    mcds_once_value known = MCDS_ONCE_VALUE_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    mcds_bytes key = mcds_text("order:4711");
+    mcds_bytes body = mcds_text("9 EUR");
+    uint64_t renew = suite->can.cas_on_store ? 1 : 2;
+    CHECK_RESULT(MCDS_OK, mcds_once_open(c.store, fresh_name(suite, "o"), NULL, &once));
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_once_get, once, key, &known, &value);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_once_forget, once, key);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_once_begin, once, key, body, 0, &run, &value, NULL);
+    TRIPS(1, MCDS_BUSY, suite, &c, mcds_once_begin, once, key, body, 0, &late, &value, NULL);
+    TRIPS(renew, MCDS_OK, suite, &c, mcds_once_renew, once, &run);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_once_abandon, once, &run);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_once_begin, once, key, body, 0, &run, &value, NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_once_finish, once, &run, 0, mcds_text("paid"));
+    TRIPS(1, MCDS_OK, suite, &c, mcds_once_begin, once, key, body, 0, &late, &value, NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_once_get, once, key, &known, &value);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_once_forget, once, key);
+    TRIPS(4, MCDS_OK, suite, &c, mcds_once_settle, once, mcds_text("k"), 0, mcds_text("paid"));
+    mcds_value_free(&value);
+    mcds_once_close(once);
     close_counted(&c);
 }
 

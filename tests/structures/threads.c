@@ -17,9 +17,11 @@ struct stage {
     mcds_counter *strict;
     mcds_lock *lock;
     mcds_semaphore *semaphore;
+    mcds_once *once;
     mcds_visitors *visitors;
     mcds_online *online;
     _Atomic int64_t taken;
+    _Atomic int runs; /* of work that is done once for each round */
     _Atomic int inside;
     _Atomic int permitted;   /* threads that hold a permit */
     _Atomic int in[PERMITS]; /* and those in each slot */
@@ -119,6 +121,29 @@ static void hold_permit(struct stage *stage)
     NOTE(stage, result == MCDS_OK, result);
 }
 
+/* One thread runs the work of a round; all get its result. */
+static void work_once(struct stage *stage, int round)
+{
+    char key[24];
+    int32_t code = 0;
+    mcds_once_run run = MCDS_ONCE_RUN_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    (void)snprintf(key, sizeof key, "work %d", round);
+    int result = mcds_once_begin(stage->once, mcds_text(key), mcds_text(""), 60000, &run,
+                                 &value, &code);
+    NOTE(stage, result == MCDS_OK, result);
+    if (run.mine) {
+        stage->runs++;
+        result = mcds_once_finish(stage->once, &run, round, mcds_text(key));
+        NOTE(stage, result == MCDS_OK, result);
+    } else {
+        bool is_same = value.length == strlen(key) &&
+                       memcmp(value.data, key, value.length) == 0;
+        NOTE(stage, code == round && is_same, MCDS_CORRUPT);
+    }
+    mcds_value_free(&value);
+}
+
 static void pipe_adds(struct stage *stage)
 {
     mcds_pipeline *pipeline = NULL;
@@ -142,6 +167,7 @@ static void *perform(void *argument)
         visit(stage, round);
         hold(stage);
         hold_permit(stage);
+        work_once(stage, round);
         if (round % THREADS == self)
             pipe_adds(stage);
     }
@@ -155,8 +181,9 @@ static void open_stage(struct suite *suite, struct stage *stage)
     mcds_counter_options counted = MCDS_COUNTER_OPTIONS_INIT;
     mcds_lock_options locked = MCDS_LOCK_OPTIONS_INIT;
     mcds_semaphore_options shared = MCDS_SEMAPHORE_OPTIONS_INIT;
+    mcds_once_options worked = MCDS_ONCE_OPTIONS_INIT;
     options.timeout_ms = 60000;
-    locked.lease_ms = shared.lease_ms = 3600000;
+    locked.lease_ms = shared.lease_ms = worked.run_ms = 3600000;
     locked.label = shared.label = "one";
     shared.permits = PERMITS;
     memset(stage, 0, sizeof *stage);
@@ -168,6 +195,7 @@ static void open_stage(struct suite *suite, struct stage *stage)
     CHECK_RESULT(MCDS_OK, result);
     CHECK_RESULT(MCDS_OK, mcds_semaphore_open(store, fresh_name(suite, "s"), &shared,
                                               &stage->semaphore));
+    CHECK_RESULT(MCDS_OK, mcds_once_open(store, fresh_name(suite, "o"), &worked, &stage->once));
     CHECK_RESULT(MCDS_OK,
                  mcds_counter_open(store, fresh_name(suite, "n"), NULL, &stage->counter));
     counted.stripes = 4;
@@ -190,6 +218,7 @@ static void close_stage(struct stage *stage)
     mcds_counter_close(stage->strict);
     mcds_lock_close(stage->lock);
     mcds_semaphore_close(stage->semaphore);
+    mcds_once_close(stage->once);
     mcds_visitors_close(stage->visitors);
     mcds_online_close(stage->online);
     mcds_close(stage->store);
@@ -227,6 +256,7 @@ static void threads_share_every_handle(struct suite *suite)
     CHECK_RESULT(MCDS_OK, mcds_online_get(stage.online, T0_MS, &present));
     assert_int_equal(present.current, ROUNDS);
     assert_int_equal(stage.beats, ROUNDS);
+    assert_int_equal(stage.runs, ROUNDS);
     close_stage(&stage);
 }
 

@@ -62,6 +62,11 @@ class Run:
         return bool(self._run.mine)
 
     @property
+    def strict(self) -> bool:
+        """Whether nobody does the work again when this caller has vanished."""
+        return bool(self._run.strict)
+
+    @property
     def until(self) -> float:
         """Unix time at which the claim ends."""
         return float(self._run.until_ms / 1000)
@@ -162,14 +167,16 @@ class Once(OncePlans):
 
     def run(self, key: Bytes, work: Callable[[], Bytes], request: Bytes = b"",
             wait: Seconds = 60) -> bytes:
-        """The result of work(), which one caller calls. What it raises abandons the claim."""
+        """The result of work(), which one caller calls. If it raises, the next caller does the
+        work; strict: nobody does it again, until the key is settled or forgotten."""
         run: Run = self.begin(key, request, wait)
         if run.result is not None:
             return run.result
         try:
             result = encode(work())
         except BaseException:
-            run.abandon()
+            if not run.strict:
+                run.abandon()
             raise
         run.finish(result)
         return result
@@ -194,14 +201,16 @@ class AioOnce(OncePlans):
 
     async def run(self, key: Bytes, work: Callable[[], Awaitable[Bytes]], request: Bytes = b"",
                   wait: Seconds = 60) -> bytes:
-        """The result of work(), which one caller awaits. What it raises abandons the claim."""
+        """The result of work(), which one caller awaits. If it raises, the next caller does the
+        work; strict: nobody does it again, until the key is settled or forgotten."""
         run: Run = await self.begin(key, request, wait)
         if run.result is not None:
             return run.result
         try:
             result = encode(await work())
         except BaseException:
-            await self._runner._start(run._abandon_plan())
+            if not run.strict:
+                await self._runner._start(run._abandon_plan())
             raise
         await self._runner._start(run._finish_plan(result))
         return result

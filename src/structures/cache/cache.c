@@ -124,7 +124,7 @@ static int check_cache_options(const char *name, const mcds_cache_options *optio
     if (result != MCDS_OK)
         return result;
     if (!can->expires)
-        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(CACHE_WITHOUT_EXPIRY),
+        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(CLAIM_WITHOUT_EXPIRY),
                               .noun = "cache", .name = name);
     if (!can->compare_and_set)
         return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(CACHE_WITHOUT_CAS), .noun = "cache",

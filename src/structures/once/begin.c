@@ -157,8 +157,9 @@ static enum mcds__step once_begin_act(struct once_begin *call)
     if (result != MCDS_OK)
         return mcds__operation_explain(operation, result, detail);
     if (value.kind == MCDS__ONCE_IS_FREE)
-        return call->stage == ONCE_READ ? once_begin_ask_claim(call, get->reply.cas)
-                                        : once_begin_again(call);
+        return call->stage == ONCE_READ || call->requests[WRITE].command == MCDS_ADD
+                   ? once_begin_ask_claim(call, get->reply.cas)
+                   : once_begin_again(call);
     if (value.kind == MCDS__ONCE_IS_RUNNING && value.token[0] == call->run->token[0])
         return once_begin_take_mine(call, &value);
     if (value.request != 0 && call->request != 0 && value.request != call->request)

@@ -57,7 +57,7 @@ static int once_check_options(const char *name, const mcds_once_options *options
     if (result != MCDS_OK)
         return result;
     if (!can->expires)
-        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(CACHE_WITHOUT_EXPIRY), .noun = "once",
+        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(CLAIM_WITHOUT_EXPIRY), .noun = "once",
                               .name = name);
     if (!can->compare_and_set)
         return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(ONCE_WITHOUT_CAS), .noun = "once",
