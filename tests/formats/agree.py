@@ -361,6 +361,22 @@ class AgreeTest(unittest.TestCase):
         self.mcds("ids", "drop", "orders53")
         self.assertEqual(self.keys_of(b"id1"), [b"mcds:id1:orders63"])
 
+    def test_once(self):
+        """A strict claim and a result that the library has written: the command writes none yet."""
+        stored = {
+            b"mcds:o1:pay:order%3A1": (True, 0, b"",
+                "6d644e01010140c81b57a022232f010000000000000061f1107b432ef30cad10161ca2010000"
+                "0dfb161ca201000000000000228e3c92"),
+            b"mcds:o1:pay:order%3A2": (False, -7, b"receipt",
+                "6d644e01020049cea6adf65d601d01000000000000000000000000000000b210161ca2010000"
+                "b26c3c21a2010000f9ffffff72656365697074ffb5ca47")}
+        for key, (strict, code, result, value) in stored.items():
+            self.server.set(key, 0, bytes.fromhex(value))
+            kind, is_strict, token, request, began_ms, until_ms, *found = reader.once(key, *self.server.get(key))
+            self.assertEqual((kind, is_strict, found), (1 if strict else 2, strict, [code, result]))
+            self.assertEqual((token[8:], request & 1), ((1).to_bytes(8, "little"), int(strict)))
+            self.assertEqual(until_ms - began_ms, 60000 if strict else DAY_MS)
+
     def test_limit(self):
         rates = ["--rate", "100/d", "--burst", "90", "--rate", "500/d"]
         for _ in range(60):
