@@ -2,9 +2,11 @@
 #include <stdio.h>
 
 #include "cache/program.h"
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
+#include "parse/values.h"
 #include "table/nouns.h"
 
 #define HOLD_MS 30000
@@ -41,6 +43,21 @@ static int forget_all(mcds_cache *cache, const struct command *command)
     return last;
 }
 
+/* The holds may have ended before the command did. `began_ms` is the time before the first. */
+static void complain_late(const struct session *session, const struct command *command,
+                          int64_t began_ms)
+{
+    char written[DURATION_CAPACITY];
+    uint64_t hold_ms = number_of(command, OPTION_FOR, HOLD_MS);
+    if (clock_ms() - began_ms < (int64_t)hold_ms)
+        return;
+    format_duration(hold_ms, written);
+    complain(&session->output,
+             "cache '%.200s': the command ran longer than the hold, --for %s: others may have "
+             "read the old value meanwhile; choose a longer --for",
+             command->arguments[0], written);
+}
+
 static int hold_and_run(struct session *session, const struct command *command,
                         mcds_cache *cache)
 {
@@ -51,6 +68,7 @@ static int hold_and_run(struct session *session, const struct command *command,
     int status = signals_open(&signals, &session->output, command);
     if (status != STATUS_DONE)
         return status;
+    int64_t began_ms = clock_ms();
     int result = hold_all(cache, command);
     if (result != MCDS_OK) {
         signals_close(&signals);
@@ -59,6 +77,7 @@ static int hold_and_run(struct session *session, const struct command *command,
     status = program_run(session, command, &program);
     signals_close(&signals);
     result = forget_all(cache, command);
+    complain_late(session, command, began_ms);
     if (result == MCDS_OK)
         return status;
     describe_failure(said, command);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "help/examples.h"
 #include "help/manual.h"
 #include "help/usage.h"
 #include "io/exit.h"
@@ -49,6 +50,8 @@ static void print_item(const char *item, const char *text)
 static void print_parameter(const struct parameter *parameter)
 {
     char item[80];
+    char range[RANGE_MAX];
+    char text[HELP_MAX];
     const char *value = parameter->placeholder != NULL ? parameter->placeholder : "";
     if (parameter->word == NULL)
         (void)snprintf(item, sizeof item, "%s", value);
@@ -57,7 +60,9 @@ static void print_parameter(const struct parameter *parameter)
                        value);
     else
         (void)snprintf(item, sizeof item, "--%s %s", parameter->word, value);
-    print_item(item, parameter->help);
+    write_range_of(parameter, range);
+    (void)snprintf(text, sizeof text, "%s%s", parameter->help, range);
+    print_item(item, text);
 }
 
 static void print_options(uint64_t which)
@@ -82,6 +87,7 @@ static void explain_verb(const struct noun *noun, const struct verb *verb)
     for (const struct parameter *const *at = verb->arguments; *at != NULL; at++)
         print_parameter(*at);
     print_options(verb->options);
+    print_examples(noun, verb);
 }
 
 /* The noun, its meaning and its verbs. */
@@ -106,6 +112,7 @@ static void explain_noun(const struct noun *noun)
         output_print("  mcds %s\n      ", usage);
         print_wrapped(verb->help, 6, 6);
     }
+    print_examples(noun, NULL);
     output_print("\n'mcds help %s VERB' explains the options of a verb.\n", noun->word);
 }
 
@@ -122,6 +129,7 @@ static void explain_all(const struct noun *nouns)
     output_print(
         "\nA TIME is 500ms 30s 5m 1h 2d; a bare number is seconds. A WHEN is now,\n"
         "10m (ago), 2026-11-21T10:30:15Z or @1795257015 (Unix time).\n"
+        "Of an option that is given twice the last counts, unless it may be repeated.\n"
         "'mcds help NOUN [VERB]' explains a command, 'mcds help exit' the exit codes.\n\n"
         "Try: mcds counter add visits; mcds lock job -- sleep 3\n");
 }

@@ -1,6 +1,7 @@
 /* The parts of the manual pages that come from the table, in mdoc(7). */
 #include "help/manual.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "help/usage.h"
@@ -8,6 +9,7 @@
 #include "table/commands.h"
 
 #define LINE 78
+#define TEXT_MAX 400
 
 /* A word in which backslash and minus have no meaning for mdoc, nor does a dot or a quote at the
  * beginning of a line. */
@@ -40,6 +42,8 @@ static void print_mdoc(const char *text)
 
 static void print_item(const struct parameter *parameter)
 {
+    char range[RANGE_MAX];
+    char text[TEXT_MAX];
     output_print(".It");
     if (parameter->letter != '\0')
         output_print(" Fl %c ,", parameter->letter);
@@ -50,7 +54,9 @@ static void print_item(const struct parameter *parameter)
     if (parameter->placeholder != NULL)
         output_print(" Ar %s", parameter->placeholder);
     output_print("\n");
-    print_mdoc(parameter->help);
+    write_range_of(parameter, range);
+    (void)snprintf(text, sizeof text, "%s%s", parameter->help, range);
+    print_mdoc(text);
 }
 
 static void print_parameters(const struct parameter *const *arguments, uint64_t which)

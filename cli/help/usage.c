@@ -1,9 +1,11 @@
 /* Usage: one-line summaries of commands. */
 #include "help/usage.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "parse/values.h"
 #include "table/commands.h"
 
 static void append(char out[USAGE_MAX], const char *before, const char *text, const char *after)
@@ -31,6 +33,21 @@ void write_usage(const struct noun *noun, const struct verb *verb, char out[USAG
         append(out, " ", "[OPTIONS]", "");
     if (takes_program(verb))
         append(out, " ", "[-- COMMAND...]", "");
+}
+
+void write_range_of(const struct parameter *parameter, char out[RANGE_MAX])
+{
+    char least[DURATION_CAPACITY];
+    char most[DURATION_CAPACITY];
+    out[0] = '\0';
+    if (parameter->kind == KIND_DURATION) {
+        format_duration(parameter->min, least);
+        format_duration(parameter->max, most);
+        (void)snprintf(out, RANGE_MAX, "; %s to %s", parameter->min > 0 ? least : "0", most);
+    } else if (parameter->kind == KIND_NUMBER && parameter->max < UINT32_MAX) {
+        (void)snprintf(out, RANGE_MAX, "; %" PRIu64 " to %" PRIu64, parameter->min,
+                       parameter->max);
+    }
 }
 
 void list_nouns_with(const struct noun *nouns, const char *verb, char out[USAGE_MAX])

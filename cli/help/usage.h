@@ -13,6 +13,10 @@
 
 /* How the command is typed, without "mcds": "counter add NAME [N] [OPTIONS]". */
 void write_usage(const struct noun *noun, const struct verb *verb, char out[USAGE_MAX]);
+/* Size of the output of write_range_of. */
+#define RANGE_MAX 80
+/* "; 1 to 32", the least and the greatest value of a number or time, to append to its help, or "". */
+void write_range_of(const struct parameter *parameter, char out[RANGE_MAX]);
 /* "counter get, table get": where a verb without a noun belongs. */
 void list_nouns_with(const struct noun *nouns, const char *verb, char out[USAGE_MAX]);
 /* "add, get, take, drop". */

@@ -8,17 +8,13 @@
 
 #define ID_MAX 24 /* bytes of an id, its quotes and a comma */
 
-const char *ids_why_not(const struct command *command)
-{
-    uint64_t bits = number_of(command, OPTION_BITS, MCDS_IDS_BITS_63);
-    return bits == MCDS_IDS_BITS_63 || bits == MCDS_IDS_BITS_53 ? NULL : "--bits is 53 or 63";
-}
-
 int ids_open(mcds_store *store, const struct command *command, void **handle_out)
 {
     mcds_ids_options options = MCDS_IDS_OPTIONS_INIT;
     mcds_ids *ids = NULL;
-    options.bits = (uint32_t)number_of(command, OPTION_BITS, 0);
+    if (is_given(command, OPTION_BITS))
+        options.bits = number_of(command, OPTION_BITS, 0) == 0 ? MCDS_IDS_BITS_53
+                                                               : MCDS_IDS_BITS_63;
     options.spread_ms = (uint32_t)number_of(command, OPTION_SPREAD, 0);
     int result = mcds_ids_open(store, command->arguments[0], &options, &ids);
     *handle_out = ids;

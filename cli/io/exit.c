@@ -58,6 +58,11 @@ const char *advice_on(int result)
     }
 }
 
+bool is_shortage(int reason)
+{
+    return reason == EMFILE || reason == ENFILE || reason == EAGAIN || reason == ENOMEM;
+}
+
 const char *advice_on_errno(int reason)
 {
     switch (reason) {

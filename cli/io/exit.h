@@ -2,6 +2,8 @@
 #ifndef MCDS_CLI_IO_EXIT_H
 #define MCDS_CLI_IO_EXIT_H
 
+#include <stdbool.h>
+
 #define STATUS_MAP(X)                                                                          \
     X(STATUS_DONE, 0, "done")                                                                  \
     X(STATUS_NO, 1,                                                                            \
@@ -39,5 +41,7 @@ int status_of(int result);
 const char *advice_on(int result);
 /* The same for an errno: the limit of this process that it names. */
 const char *advice_on_errno(int reason);
+/* Whether this process or machine has no more of a resource. */
+bool is_shortage(int reason);
 
 #endif

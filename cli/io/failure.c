@@ -49,6 +49,8 @@ static const struct cause_saying {
      "it was made with --plain and cannot go down; drop it to start again"},
     {"limit", MCDS_CAUSE_OUT_OF_RANGE, MCDS_INVALID, "patience_ms",
      "--burst window goes without --patience"},
+    {"limit", MCDS_CAUSE_OUT_OF_RANGE, MCDS_INVALID, "rate_count",
+     "--burst window goes with one --rate"},
     {"counter", MCDS_CAUSE_NOT_A_NUMBER, MCDS_CORRUPT, "",
      "the key does not hold a number; if it was made with --exact or --stripes, give that"},
 };
@@ -131,15 +133,20 @@ static void write_range(char *out, size_t capacity, const mcds_error *error)
     write_value(found, error->option, error->found_number);
     write_value(least, error->option, error->wanted_min);
     write_value(most, error->option, error->wanted_max);
-    (void)snprintf(out, capacity, "%s must be %s to %s%s, not %s", option, least, most,
-                   strcmp(error->option, "period_ms") == 0 ? ", or 0 for all time" : "", found);
+    if (error->wanted_min == error->wanted_max)
+        (void)snprintf(out, capacity, "%s must be %s, not %s", option, least, found);
+    else
+        (void)snprintf(out, capacity, "%s must be %s to %s%s, not %s", option, least, most,
+                       strcmp(error->option, "period_ms") == 0 ? ", or 0 for all time" : "",
+                       found);
 }
 
 /* Whether `option` of the library is one that is typed, and has a range of numbers. */
 static bool has_typed_range(const mcds_error *error)
 {
-    return error->cause == MCDS_CAUSE_OUT_OF_RANGE && error->wanted_min < error->wanted_max &&
-           strcmp(error->option, "delta") != 0 && strcmp(error->option, "when_ms") != 0;
+    return error->cause == MCDS_CAUSE_OUT_OF_RANGE && error->wanted_max > 0 &&
+           error->wanted_min <= error->wanted_max && strcmp(error->option, "delta") != 0 &&
+           strcmp(error->option, "when_ms") != 0;
 }
 
 /* The cause without the names before it. */

@@ -43,16 +43,22 @@ size_t write_element(char sentence[SENTENCE_MAX], const struct command *command)
                             (const char *)element.data);
 }
 
-/* With the placeholder as the key: "element". */
-static void print_element_of(struct output *output, const struct command *command)
+/* The key, element, page or other part of NAME that a failure is about, as its successes print it:
+ * with the placeholder as the key. A forget without a KEY is about its tag. */
+static void print_part_of(struct output *output, const struct command *command)
 {
     char key[16] = "";
-    if (element_of(command).length == 0)
+    if (command->noun == NULL || command->noun->open == NULL || command->verb == NULL)
+        return; /* not of a structure */
+    const struct parameter *part = command->verb->arguments[1];
+    if (command->verb->start == cache_forget && command->element_count > 0)
+        output_bytes(output, "tag", command->elements[0], HIDDEN);
+    if (part == NULL || (part->kind != KIND_NAME && !command->is_of_several) ||
+        command->bytes[1].length == 0)
         return;
-    const char *placeholder = command->verb->arguments[1]->placeholder;
-    for (size_t i = 0; placeholder[i] != '\0' && i + 1 < sizeof key; i++)
-        key[i] = (char)(placeholder[i] | ('a' ^ 'A'));
-    output_bytes(output, key, element_of(command), HIDDEN);
+    for (size_t i = 0; part->placeholder[i] != '\0' && i + 1 < sizeof key; i++)
+        key[i] = (char)(part->placeholder[i] | ('a' ^ 'A'));
+    output_bytes(output, key, command->bytes[1], HIDDEN);
 }
 
 void report_failure(struct output *output, const struct command *command, int status,
@@ -63,7 +69,7 @@ void report_failure(struct output *output, const struct command *command, int st
         complain(output, "%s", sentence);
     if (output->json) {
         print_head(output, command);
-        print_element_of(output, command);
+        print_part_of(output, command);
         char shown[4 * SENTENCE_MAX + 1];
         (void)make_visible(sentence, shown);
         output_text(output, "error", shown, HIDDEN);
@@ -80,11 +86,14 @@ void report_failure(struct output *output, const struct command *command, int st
 int report_not_run(struct output *output, const struct command *command, int reason)
 {
     char sentence[SENTENCE_MAX];
-    int status = reason == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+    bool is_short = is_shortage(reason);
+    int status = is_short           ? STATUS_INTERNAL
+                 : reason == ENOENT ? STATUS_NOT_FOUND
+                                    : STATUS_CANNOT_RUN;
     (void)snprintf(sentence, sizeof sentence, "%s '%.200s': %.200s cannot be run: %s%s",
                    command->noun->word, command->arguments[0], command->program[0],
                    strerror(reason), advice_on_errno(reason));
-    report_failure(output, command, status, "MCDS_IO", sentence);
+    report_failure(output, command, status, is_short ? "MCDS_NO_MEMORY" : "MCDS_IO", sentence);
     return status;
 }
 

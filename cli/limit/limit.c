@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
@@ -18,6 +19,7 @@
 #define MS_PER_S 1000.0
 #define DAY_MS UINT64_C(86400000)
 #define WORD_MAX 32
+#define WINDOW UINT64_MAX /* the burst of --burst window, while options are read */
 
 /* COUNT/TIME: 10/s, 1000/h, 5/10s. */
 static bool parse_rate(const char *text, mcds_rate *rate)
@@ -34,23 +36,29 @@ static bool parse_rate(const char *text, mcds_rate *rate)
     return parse_whole(count, &rate->count) && parse_duration(time, &rate->per_ms);
 }
 
-/* --rate and --burst in the order in which they were typed: a burst belongs to the rate before it.
- * Returns a sentence, or NULL. */
+/* The number of tokens, or "window". */
+static const char *read_burst(const char *text, mcds_limit_options *options)
+{
+    if (options->rate_count == 0)
+        return "--rate is a number and a time, such as 10/s; --burst comes after its --rate";
+    uint64_t *burst = &options->rates[options->rate_count - 1].burst;
+    if (strcmp(text, "window") == 0)
+        *burst = WINDOW;
+    else if (!parse_whole(text, burst) || *burst == 0 || *burst == WINDOW)
+        return "--burst needs a whole number of 1 or more";
+    return NULL;
+}
+
+/* --rate and --burst in the order in which they were typed: a burst belongs to the rate before it,
+ * and of two the last counts. Returns a sentence, or NULL. */
 static const char *read_rates(const struct command *command, mcds_limit_options *options)
 {
     for (size_t i = 0; i < command->element_count; i++) {
         const char *text = command->elements[i].data;
         if (strchr(text, '/') == NULL) {
-            if (options->rate_count > 0 && strcmp(text, "window") == 0) {
-                options->form = MCDS_LIMIT_WINDOW;
-                continue;
-            }
-            if (options->rate_count == 0)
-                return "--rate is a number and a time, such as 10/s; --burst comes after its "
-                       "--rate";
-            uint64_t *burst = &options->rates[options->rate_count - 1].burst;
-            if (!parse_whole(text, burst) || *burst == 0)
-                return "--burst needs a whole number of 1 or more";
+            const char *why = read_burst(text, options);
+            if (why != NULL)
+                return why;
             continue;
         }
         if (options->rate_count == MCDS_LIMIT_RATES_MAX)
@@ -58,6 +66,11 @@ static const char *read_rates(const struct command *command, mcds_limit_options 
         if (!parse_rate(text, &options->rates[options->rate_count++]))
             return "--rate is a number and a time, such as 10/s, 1000/h or 5/10s";
     }
+    for (uint32_t i = 0; i < options->rate_count; i++)
+        if (options->rates[i].burst == WINDOW) {
+            options->form = MCDS_LIMIT_WINDOW;
+            options->rates[i].burst = 0;
+        }
     return NULL;
 }
 
@@ -217,6 +230,12 @@ int limit_drop(void *handle, const struct command *command, struct answer *answe
     return mcds_limit_drop_start(handle, pipeline, tag);
 }
 
+/* What to wait for before COMMAND is run. */
+struct turn {
+    bool has_token; /* false: it is to be tried again then */
+    uint64_t wait_ms;
+};
+
 /* Replaces this process. Returns the exit code if that fails. */
 static int become(struct session *session, const struct command *command)
 {
@@ -242,26 +261,26 @@ static mcds_bytes identity_of(const struct command *command)
     return command->arguments[1] != NULL ? command->bytes[1] : command->bytes[0];
 }
 
-/* Reserves a turn. Returns an exit code, 0 with the time to wait. */
-static int reserve(struct session *session, const struct command *command,
-                   uint64_t *delay_ms_out)
+/* Takes a token, of a bucket also one that comes within the patience. Returns an exit code, 0 with
+ * the time to wait. With `until_ms`, a refusal that ends by then is 0 too, without the token. */
+static int reserve(struct session *session, const struct command *command, uint64_t patience_ms,
+                   int64_t until_ms, struct turn *turn)
 {
     void *handle = NULL;
     mcds_limit_value value = MCDS_LIMIT_VALUE_INIT;
-    mcds_limit_options options = MCDS_LIMIT_OPTIONS_INIT;
-    (void)read_rates(command, &options);
-    uint64_t patience_ms = options.form == MCDS_LIMIT_WINDOW ? 0 : DAY_MS;
     int result = limit_open(session->store, command, &handle);
     if (result == MCDS_OK)
-        result = mcds_limit_take(handle, identity_of(command), 1,
-                                 (uint32_t)number_of(command, OPTION_PATIENCE, patience_ms),
+        result = mcds_limit_take(handle, identity_of(command), 1, (uint32_t)patience_ms,
                                  &value);
     bool is_refused = result == MCDS_BUSY && value.retry_ms > 0;
-    int status = is_refused          ? report_refused(session, command, &value)
-                 : result == MCDS_OK ? STATUS_DONE
-                                     : report(&session->output, command, NULL, result, NULL);
+    bool comes = is_refused && clock_ms() + (int64_t)value.retry_ms <= until_ms;
+    int status = is_refused && !comes ? report_refused(session, command, &value)
+                 : comes || result == MCDS_OK
+                     ? STATUS_DONE
+                     : report(&session->output, command, NULL, result, NULL);
     limit_close(handle);
-    *delay_ms_out = value.delay_ms;
+    turn->has_token = !is_refused;
+    turn->wait_ms = is_refused ? value.retry_ms : value.delay_ms;
     return status;
 }
 
@@ -286,23 +305,63 @@ static int give_back(struct session *session, const struct command *command, int
     return STATUS_SIGNAL + number;
 }
 
+/* The wait for a window has ended before a token was taken. */
+static int report_interrupted(struct session *session, const struct command *command,
+                              int number)
+{
+    char sentence[SENTENCE_MAX];
+    (void)snprintf(sentence, sizeof sentence,
+                   "limit '%.200s': ended by signal %d while it waited; it has taken no token",
+                   command->arguments[0], number);
+    report_failure(&session->output, command, STATUS_SIGNAL + number, "MCDS_IO", sentence);
+    return STATUS_SIGNAL + number;
+}
+
+static void disconnect(struct session *session)
+{
+    mcds_close(session->store);
+    session->store = NULL;
+}
+
 /* Reserves a turn and waits for it. Returns 0 when it has come. */
 static int wait_for_turn(struct session *session, const struct command *command,
                          struct signals *signals)
 {
-    uint64_t delay_ms = 0;
-    int status = reserve(session, command, &delay_ms);
+    struct turn turn = {.has_token = false};
+    int status = reserve(session, command, number_of(command, OPTION_PATIENCE, DAY_MS), 0,
+                         &turn);
     if (status != STATUS_DONE)
         return status;
-    mcds_close(session->store);
-    session->store = NULL;
-    int number = signals_wait(signals, (int64_t)delay_ms);
+    disconnect(session);
+    int number = signals_wait(signals, (int64_t)turn.wait_ms);
     return number != 0 ? give_back(session, command, number) : STATUS_DONE;
+}
+
+/* A window has no reservations: takes again when it may pass, until the patience ends. Each wait
+ * is at least a millisecond. */
+static int wait_for_window(struct session *session, const struct command *command,
+                           struct signals *signals)
+{
+    int64_t until_ms = clock_ms() + (int64_t)number_of(command, OPTION_PATIENCE, DAY_MS);
+    for (;;) {
+        struct turn turn = {.has_token = false};
+        int status = reserve(session, command, 0, until_ms, &turn);
+        if (status != STATUS_DONE || turn.has_token)
+            return status;
+        disconnect(session);
+        int number = signals_wait(signals, (int64_t)turn.wait_ms);
+        if (number != 0)
+            return report_interrupted(session, command, number);
+        status = session_open_store(session);
+        if (status != STATUS_DONE)
+            return status;
+    }
 }
 
 int limit_run(struct session *session, const struct command *command)
 {
     struct signals signals;
+    mcds_limit_options options = MCDS_LIMIT_OPTIONS_INIT;
     if (session_is_private(session)) {
         char sentence[400];
         (void)snprintf(sentence, sizeof sentence,
@@ -317,7 +376,9 @@ int limit_run(struct session *session, const struct command *command)
         status = signals_open(&signals, &session->output, command);
     if (status != STATUS_DONE)
         return status;
-    status = wait_for_turn(session, command, &signals);
+    (void)read_rates(command, &options);
+    status = options.form == MCDS_LIMIT_WINDOW ? wait_for_window(session, command, &signals)
+                                               : wait_for_turn(session, command, &signals);
     signals_close(&signals);
     if (status != STATUS_DONE)
         return status;

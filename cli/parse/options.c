@@ -174,6 +174,16 @@ static bool no_option(struct reader *reader, const char *typed)
                         subject, typed, subject);
 }
 
+/* The option of a verb that says how many, which other commands call -n, or NULL. */
+static const char *number_option(const struct verb *verb)
+{
+    static const enum option_id those[] = {OPTION_LAST, OPTION_LIMIT, OPTION_HOW_MANY};
+    for (size_t i = 0; i < sizeof those / sizeof those[0]; i++)
+        if (is_among(verb->options, (int)those[i]))
+            return options[those[i]].word;
+    return NULL;
+}
+
 static bool unknown_option(struct reader *reader, const char *typed)
 {
     const char *near = nearest_option(reader->command->verb, typed + 2);
@@ -184,9 +194,10 @@ static bool unknown_option(struct reader *reader, const char *typed)
         if (typed[1] == '-' && strcmp(options[id].word, typed + 2) == 0)
             return no_option(reader, typed);
     const struct verb *verb = reader->command->verb;
-    if (typed[1] == 'n' && verb != NULL && (verb->options & BIT(OPTION_LAST)) != 0)
-        return reader_wrong(reader, "there is no option %.60s here; did you mean --last N?",
-                            typed);
+    const char *number = verb != NULL && typed[1] == 'n' ? number_option(verb) : NULL;
+    if (number != NULL)
+        return reader_wrong(reader, "there is no option %.60s here; did you mean --%s N?",
+                            typed, number);
     char other = (char)(typed[1] ^ ('a' ^ 'A'));
     if (typed[1] != '-' && typed[2] == '\0' && find_letter(reader->command, other) >= 0)
         return reader_wrong(reader, "there is no option %s; did you mean -%c?", typed, other);

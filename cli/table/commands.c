@@ -310,7 +310,8 @@ static const struct verb limit_verbs[] = {
      .help =
          "Take a token, wait until it is available, then run COMMAND in place of mcds. If the "
          "wait would be longer than --patience, take no token and exit with 75. A signal "
-         "during the wait gives the token back; SIGKILL does not."},
+         "during the wait gives the token back; SIGKILL does not. With --burst window it tries "
+         "again whenever the window may have a free token: those that wait have no order."},
     {.word = "ls",
      .arguments = takes_name,
      .options = BIT(OPTION_CURSOR) | BIT(OPTION_LIMIT),
@@ -368,8 +369,7 @@ const struct noun all_nouns[] = {
     {NOUN(table, "there is none", "values by key")},
     {NOUN(limit, "there is none", "rate limits for identities"), .shape = RATES,
      .why_not = limit_why_not},
-    {NOUN(ids, "there is none", "unique numbers that rise"), .shape = IDS,
-     .why_not = ids_why_not},
+    {NOUN(ids, "there is none", "unique numbers that rise"), .shape = IDS},
     {NOUN(list, "there is none", "values in the order in which they were pushed")},
     {NOUN(log, "there is none", "events with a time, kept for a retention time"), .shape = LOG},
     {NOUN(array, "there is none", "elements in order, changed as a whole")},

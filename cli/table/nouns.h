@@ -120,7 +120,6 @@ START(limit_drop);
 
 OPEN(ids_open);
 CLOSE(ids_close);
-const char *ids_why_not(const struct command *command);
 START(ids_next);
 PRINT(ids_print_next);
 START(ids_drop);

@@ -44,6 +44,7 @@
     }
 
 static const char *const whens[] = {"auto", "always", "never", NULL};
+static const char *const bits[] = {"53", "63", NULL};
 
 const struct parameter options[OPTION_COUNT] = {
     [OPTION_STORE] = TEXT(
@@ -84,8 +85,7 @@ const struct parameter options[OPTION_COUNT] = {
                         "a new counter expires this long after its first add (never)"),
     [OPTION_LEASE] = TIME(
         't', "lease", "TIME", 50, DAY_MS,
-        "time of the lease, 50ms to 1d, on memcached at least 3s; renewed at a "
-        "third of it (15s)"),
+        "time of the lease, on memcached at least 3s; renewed at a third of it (15s)"),
     [OPTION_WAIT] = TIME(
         'w', "wait", "TIME", 0, DAY_MS,
         "wait at most this long for the lock or permit, also while the store does not answer "
@@ -111,7 +111,7 @@ const struct parameter options[OPTION_COUNT] = {
         "within the last minute is erased after a minute"),
     [OPTION_PERIOD] = TIME(
         NONE, "period", "TIME", 0, YEAR_MS,
-        "length of a period, at least 1s; 0 = all time; all that change it must give "
+        "length of a period, at least 1s, or 0 for all time; all that change it must give "
         "the same (1d)"),
     [OPTION_CLOSED] = FLAG(NONE, "closed",
                            "print the last complete period instead of the current one"),
@@ -233,14 +233,14 @@ const struct parameter options[OPTION_COUNT] = {
                  "most the number of the rate in any such time"},
     [OPTION_PATIENCE] = TIME(
         NONE, "patience", "TIME", 0, 49 * DAY_MS,
-        "also take tokens that are available within this time, and print the time to wait (0; "
-        "run: 1d)"),
+        "also take tokens that are available within this time, and print the time to wait (0); "
+        "run: the longest wait (1d)"),
     [OPTION_HOW_MANY] = NUMBER(NONE, "count", "N", 1, MCDS_IDS_TAKE_MAX,
                                "how many ids, each one more than the one before (1)"),
-    [OPTION_BITS] =
-        NUMBER(NONE, "bits", "N", MCDS_IDS_BITS_53, MCDS_IDS_BITS_63,
-               "53, which JSON and JavaScript keep exactly, or 63; all callers must "
-               "give the same (63)"),
+    [OPTION_BITS] = CHOICE(
+        "bits", "N", bits,
+        "53, which JSON and JavaScript keep exactly, or 63; all callers must "
+        "give the same (63)"),
     [OPTION_SPREAD] = TIME(NONE, "spread", "TIME", 1, MINUTE_MS,
                            "the clocks of two machines never differ by more (1s)"),
     [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
@@ -392,11 +392,8 @@ static const struct parameter maybe_identity = {.placeholder = "IDENTITY",
                                                 .kind = KIND_NAME,
                                                 .optional = true,
                                                 .help = "the identity (NAME)"};
-static const struct parameter permits = {.placeholder = "N",
-                                         .kind = KIND_NUMBER,
-                                         .min = 1,
-                                         .max = 60,
-                                         .help = "number of permits, 1 to 60"};
+static const struct parameter permits = {
+    .placeholder = "N", .kind = KIND_NUMBER, .min = 1, .max = 60, .help = "number of permits"};
 static const struct parameter tokens = {.placeholder = "N",
                                         .kind = KIND_NUMBER,
                                         .min = 1,

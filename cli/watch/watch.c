@@ -51,12 +51,14 @@ static void note_failure(struct watch *watch, struct watched *watched, int resul
     bool passes = is_passing(result);
     if (passes && watch->is_down)
         return;
-    describe_failure(said, &watched->command);
     if (passes) {
-        complain(&watch->session->output, "%s; waiting", said);
+        const mcds_error *error = mcds_last_error();
+        complain(&watch->session->output, "watch: %s%s%s; waiting", error->peer,
+                 error->peer[0] != '\0' ? ": " : "", error->reason);
         watch->is_down = true;
         return;
     }
+    describe_failure(said, &watched->command);
     complain(&watch->session->output, "%s; it is not watched", said);
     watched->is_given_up = true;
     if (watch->status == STATUS_DONE)

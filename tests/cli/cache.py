@@ -203,10 +203,18 @@ class CacheTest(unittest.TestCase):
             self.assertEqual(self.run_to_end("get", "en", "k")[1], "new\n")  # it is stored: no hold is left
             self.run_to_end("forget", "en", "k")
 
+    def test_a_command_that_outlives_its_hold(self):
+        hold_s = 3 if STORE == "memcached" else 0.05
+        late = f"mcds: cache 'en': the command ran longer than the hold, --for {'3s' if hold_s == 3 else '50ms'}: others may have " \
+               "read the old value meanwhile; choose a longer --for\n"
+        for for_s, said in (600, ""), (hold_s, late):
+            self.assertEqual(self.run_to_end("hold", "en", "k", "--for", f"{for_s}", "--", "sh", "-c",
+                                             f"sleep {hold_s}; exit 3"), (3, "", said))
+
     def test_a_failure_is_an_object(self):
         code, stdout, _ = self.run_to_end("--json", "get", "en", "k", "--", "sh", "-c", "exit 22")
         self.assertEqual(code, 22)
-        self.assertEqual(json.loads(stdout), {"noun": "cache", "verb": "get", "name": "en", "result": "MCDS_IO",
+        self.assertEqual(json.loads(stdout), {"noun": "cache", "verb": "get", "name": "en", "key": "k", "result": "MCDS_IO",
                                               "error": "cache 'en': the command exited with 22", "exit": 22})
         code, stdout, _ = self.run_to_end("--json", "get", "en", "other", "--", "./missing")
         self.assertEqual((code, json.loads(stdout)["exit"], json.loads(stdout)["result"]), (127, 127, "MCDS_IO"))

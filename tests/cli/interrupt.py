@@ -87,6 +87,12 @@ class InterruptTest(unittest.TestCase):
             caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
         return int(caught, 16) >> (number - 1) & 1 == 1
 
+    @staticmethod
+    def blocks(process, number):
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+            blocked = next(line.split()[1] for line in status if line.startswith("SigBlk:"))
+        return int(blocked, 16) >> number - 1 & 1 == 1
+
     def push(self, lines, *options, **keywords):
         """A feed that has carried out all lines, and waits for more."""
         process = self.start(*options, "list", "push", "jobs", "-", **keywords)
@@ -289,6 +295,18 @@ class InterruptTest(unittest.TestCase):
                              (128 + number, "", f"mcds: limit 'jobs': ended by signal {number:d} while it waited; "
                                                 "the token is given back\n"))
             self.assertLessEqual(self.full_ms(), hour_ms)
+
+    def test_a_wait_for_a_window_has_taken_nothing(self):
+        run = ("limit", "run", "day", "--rate", "1/d", "--burst", "window", "--patience", "3d", "--", "echo", "ran")
+        self.assertEqual(self.read(*run), "ran\n")
+        for number in SIGNALS:
+            process = self.start(*run)
+            self.wait_for(lambda process=process, number=number: self.blocks(process, number), "it does not wait")
+            process.send_signal(number)
+            stdout, stderr = process.communicate(timeout=LIMIT_S)
+            self.assertEqual((process.returncode, stdout, stderr),
+                             (128 + number, "", f"mcds: limit 'day': ended by signal {number:d} while it waited; "
+                                                "it has taken no token\n"))
 
 
 if __name__ == "__main__":

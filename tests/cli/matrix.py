@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 MCDS = os.path.abspath(sys.argv[1])
-DONE, NO, USAGE, UNREACHABLE, IO, CANNOT_RUN, NOT_FOUND = 0, 1, 64, 69, 74, 126, 127
+DONE, NO, USAGE, UNREACHABLE, SHORTAGE, IO, CANNOT_RUN, NOT_FOUND = 0, 1, 64, 69, 70, 74, 126, 127
 TIMEOUT = "60s"
 NO_STORE = ("help", "completion")
 READERS = ("set add", "set remove", "table put", "table remove", "list push", "log put", "array set", "batch")
@@ -34,10 +34,22 @@ def help_man(*topic):
     return subprocess.run([MCDS, "help", "man", *topic], capture_output=True, text=True, check=True).stdout
 
 
+def synopses():
+    pages = map(help_man, re.findall(r"^\.It Xr mcds-(\w+) 1", help_man(), re.MULTILINE))
+    return re.findall(r"^\.It Nm mcds Cm (.*)$", "".join(pages), re.MULTILINE)
+
+
+def verbs_of_a_part():
+    """Those that take a key, an element or another part of NAME, with the member of an object that names it."""
+    for line in synopses():
+        found = re.match(r"(\w+ \w+) Ar NAME (?:Oo )?Ar (KEY|ELEMENT|VISITOR|PAGE|IDENTITY)\b", line)
+        if found and found[1] != "set fetch" and not found[1].startswith("array"):
+            yield found[1].split(), found[2].lower()
+
+
 def verbs():
     """Each with the arguments that it must have."""
-    pages = map(help_man, re.findall(r"^\.It Xr mcds-(\w+) 1", help_man(), re.MULTILINE))
-    for line in re.findall(r"^\.It Nm mcds Cm (.*)$", "".join(pages), re.MULTILINE):
+    for line in synopses():
         words, *arguments = re.sub(r" Oo .*", "", line).split(" Ar ")
         yield words.split(), WORDS.get(words, ["x", "1", "1"][:len(arguments)]), " Fl \\-" in line
 
@@ -114,6 +126,35 @@ class MatrixTest(unittest.TestCase):
                     self.check_failure(done, done.returncode)
                 else:
                     self.check_failure(done, UNREACHABLE)
+
+    def test_a_failure_names_the_part_of_a_structure(self):
+        parts = 0
+        for words, member in verbs_of_a_part():
+            known = WORDS.get(" ".join(words), ["x", "1", "1"] if words == ["table", "put"] else ["x", "1"])
+            known = ["x", "1", *known[1:]] if words == ["limit", "run"] else known
+            done = self.mcds(*words, *known, *(["--database", self.store + "views"] if words[0] == "views" else []),
+                             store="memcached://" + os.path.join(self.folder, "none"), timeout="300ms")
+            self.check_failure(done, UNREACHABLE)
+            self.assertEqual(json.loads(done.stdout).get(member), "1", done)
+            parts += 1
+        self.assertGreater(parts, 15)
+        done = self.mcds("cache", "forget", "x", "--tag", "t", timeout="300ms",
+                         store="memcached://" + os.path.join(self.folder, "none"))
+        self.assertEqual(json.loads(done.stdout)["tag"], "t", done)
+
+    def test_a_shortage_is_no_fault_of_the_command(self):
+        """Without a descriptor for its pipe a command cannot be started, which is 70, and never 126 or 127."""
+        short = 0
+        for count in range(4, 40):
+            done = subprocess.run(["sh", "-c", f'ulimit -n {count}; exec "$@"', "sh", MCDS, "-s", self.store, "--timeout", TIMEOUT,
+                                   "cache", "get", "x", str(count), "--", "echo", "made"], capture_output=True, text=True, check=False)
+            self.assertNotIn(done.returncode, (CANNOT_RUN, NOT_FOUND), done)
+            if "echo cannot be run" in done.stderr:
+                self.assertEqual(done.returncode, SHORTAGE, done)
+                self.assertIn("ulimit -n", done.stderr)
+                short += 1
+        self.assertEqual((done.returncode, done.stdout), (DONE, "made\n"), done)
+        self.assertGreater(short, 0)
 
     def test_a_store_that_cannot_be_opened(self):
         for words, arguments, _ in self.each(and_watch=True):

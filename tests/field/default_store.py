@@ -55,6 +55,10 @@ class DefaultStoreTest(unittest.TestCase):
         state = os.path.join(home, ".local/state")
         self.assert_counts(self.mcds("counter", "add", "x", "0", XDG_STATE_HOME="/" + state), 1)
 
+    def test_a_file_in_the_root_directory(self):
+        for uri in "lmdb:/no.lmdb", "lmdb:../../../../../../../../../../no.lmdb":
+            self.assert_refused(self.mcds("-s", uri, "counter", "get", "x"), 74, "mcds: store: /no.lmdb: ")
+
     @unittest.skipUnless(IS_ROOT, "only root may become another user, who cannot write in /")
     def test_home_is_the_root_directory(self):
         for home in "/", "//", "/./":

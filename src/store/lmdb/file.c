@@ -116,7 +116,7 @@ static bool canonical(const char *path, char out[PATH_MAX])
         memcpy(out, path, length + 1);
         return true;
     }
-    size_t at = strlen(out);
+    size_t at = strcmp(out, "/") == 0 ? 0 : strlen(out);
     if (at + 1 + strlen(name) >= PATH_MAX)
         return false;
     out[at] = '/';

@@ -13,6 +13,17 @@ run limit take bad ann --burst 3
 run limit take bad ann
 run limit take win ann 5 --rate 5/h --burst window
 run limit take win ann --rate 5/h --burst window --patience 5s
+# of two bursts of a rate the last counts
+run limit take twice ann 6 --rate 9/h --burst 5 --burst 6
+run limit take twice bob 6 --rate 9/h --burst 6 --burst 5
+run limit take twice cat 6 --rate 9/h --burst window --burst 6
+run limit take twice ann 9 --rate 9/h --burst 3 --burst window
+run limit take twice ann --rate 9/h --burst window --rate 1/s
+# a run waits for a window while its patience lasts
+run limit run turn --rate 1/s --burst window -- echo first
+run limit run turn --rate 1/s --burst window -- echo second
+run limit run day --rate 1/d --burst window -- echo first
+mcds limit run day --rate 1/d --burst window --patience 1h -- echo second 2>&1 | sed 's/retry in .*/retry in TIME/'
 run limit give win ann --rate 5/h --burst window
 run limit run jobs --rate 10/s -- echo ran
 echo 'limit run jobs --rate 10/s -- echo ran' | run batch

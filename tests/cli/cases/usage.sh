@@ -75,6 +75,9 @@ del x
 rm x
 queue
 counter get x -n other
+ids next x -n 3
+table scan x -n3
+log tail x -n 3
 -n other counter get x
 log tail x -n 5
 log tail x -n5
