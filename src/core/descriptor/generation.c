@@ -42,15 +42,14 @@ void mcds__root_begin(struct mcds__root *root, struct mcds__generation *generati
     root->ambiguous = false;
     root->next = 0;
     root->count = 0;
+    root->look = (struct mcds__root_look){.key = &generation->key,
+                                          .kind = generation->kind,
+                                          .vanishes = MCDS__WHY(ITS_KEY_VANISHES)};
 }
 
-static mcds_request get_request(const struct mcds__root *root)
-{
-    return (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(&root->generation->key)};
-}
-
-/* Put the root of this generation into a request that writes it. */
-static void seal(struct mcds__root *root, uint64_t number, mcds_request *request)
+/* A request that writes the root of this generation. */
+static mcds_request write_request(struct mcds__root *root, mcds_command command,
+                                  uint64_t number)
 {
     assert(number != 0); /* 0 means no generation */
     assert(root->count <= sizeof root->settings / sizeof root->settings[0]);
@@ -61,88 +60,57 @@ static void seal(struct mcds__root *root, uint64_t number, mcds_request *request
     descriptor.life = number;
     descriptor.count = root->count;
     memcpy(descriptor.settings, root->settings, root->count * sizeof root->settings[0]);
-    size_t length = mcds__descriptor_seal(&descriptor, mcds__key_bytes(&generation->key),
-                                          root->frame);
-    request->value = (mcds_bytes){root->frame, length};
-    request->flags = mcds__descriptor_flags(number);
+    return mcds__root_look_write(&root->look, command, &descriptor);
 }
 
-static enum mcds__step descriptor_generation_read_again(struct mcds__root *root,
-                                                        struct mcds__operation *operation)
+static enum mcds__step descriptor_generation_ask(struct mcds__root *root,
+                                                 struct mcds__operation *operation)
 {
-    root->requests[0] = get_request(root);
     root->stage = ROOT_READING;
     operation->connection = 0;
-    return mcds__operation_ask_repeatable(operation, root->requests, 1);
+    return mcds__root_look_ask(&root->look, operation, NULL);
 }
 
-/* Read the value of a GET. */
-static enum mcds__step descriptor_generation_take_value(struct mcds__root *root,
-                                                        struct mcds__operation *operation,
-                                                        const mcds_request *request)
+static enum mcds__step descriptor_generation_take(struct mcds__root *root,
+                                                  struct mcds__operation *operation)
 {
-    assert(request == &root->requests[0] || request == &root->requests[1]);
-    struct mcds__descriptor descriptor = {.count = 0};
-    const mcds_reason *detail;
-    if (request->reply.outcome == MCDS_OUT_MISS)
-        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
-    if (request->reply.outcome != MCDS_OUT_OK) {
+    struct mcds__descriptor found;
+    enum mcds__step step = mcds__root_look_take(&root->look, operation, &found);
+    if (step == MCDS__SLEEP)
         root->stage = ROOT_BEGIN;
-        return mcds__operation_retry(operation, &request->reply);
-    }
-    int result = mcds__descriptor_open(&descriptor, mcds__operation_value(operation, request),
-                                       request->reply.flags, request->key,
-                                       root->generation->kind, &detail);
-    if (result != MCDS_OK)
-        return mcds__operation_explain(operation, result, detail);
-    assert(descriptor.count <= sizeof root->settings / sizeof root->settings[0]);
-    root->number = descriptor.life;
-    root->count = descriptor.count;
-    memcpy(root->settings, descriptor.settings, sizeof root->settings);
-    root->token = request->reply.cas;
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    assert(found.count <= sizeof root->settings / sizeof root->settings[0]);
+    root->number = found.life;
+    root->count = found.count;
+    memcpy(root->settings, found.settings, found.count * sizeof root->settings[0]);
+    root->token = mcds__root_look_read(&root->look)->reply.cas;
     operation->connection = root->token.connection;
-    return mcds__operation_finish(operation, MCDS_OK);
+    return step;
 }
 
 enum mcds__step mcds__root_read_step(struct mcds__root *root, struct mcds__operation *operation)
 {
     assert(root->stage <= ROOT_READING);
-    if (root->stage == ROOT_BEGIN)
-        return descriptor_generation_read_again(root, operation);
-    return descriptor_generation_take_value(root, operation, &root->requests[0]);
-}
-
-/* Neither created nor found: the root vanished, or the write was lost and the read was not. */
-static enum mcds__step make_again(struct mcds__root *root, struct mcds__operation *operation)
-{
-    root->stage = ROOT_BEGIN;
-    if (mcds__operation_again(operation))
-        return MCDS__SLEEP;
-    return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+    return root->stage == ROOT_BEGIN ? descriptor_generation_ask(root, operation)
+                                     : descriptor_generation_take(root, operation);
 }
 
 enum mcds__step mcds__root_make_step(struct mcds__root *root, struct mcds__operation *operation)
 {
     assert(root->stage <= ROOT_MAKING);
+    bool is_missing = root->stage == ROOT_READING &&
+                      mcds__root_look_read(&root->look)->reply.outcome == MCDS_OUT_MISS;
     if (root->stage == ROOT_BEGIN && root->number == 0)
-        return descriptor_generation_read_again(root, operation);
-    if (root->stage == ROOT_READING && root->requests[0].reply.outcome != MCDS_OUT_MISS)
-        return descriptor_generation_take_value(root, operation, &root->requests[0]);
-    if (root->stage == ROOT_MAKING) {
-        const mcds_reply *added = &root->requests[0].reply;
-        if (mcds__is_refusal(added))
-            return mcds__operation_fail(operation, added);
-        if (root->requests[1].reply.outcome == MCDS_OUT_MISS)
-            return make_again(root, operation);
-        return descriptor_generation_take_value(root, operation, &root->requests[1]);
-    }
+        return descriptor_generation_ask(root, operation);
+    if (root->stage != ROOT_BEGIN && !is_missing)
+        return descriptor_generation_take(root, operation);
     uint64_t number = root->number;
-    root->requests[0] = get_request(root);
-    root->requests[1] = get_request(root);
-    root->requests[0].command = MCDS_ADD;
-    seal(root, number != 0 ? number : mcds__random_u64(operation->env) | 1, &root->requests[0]);
+    if (number == 0)
+        number = mcds__random_u64(operation->env) | 1;
+    mcds_request add = write_request(root, MCDS_ADD, number);
     root->stage = ROOT_MAKING;
-    return mcds__operation_ask_repeatable(operation, root->requests, 2);
+    return mcds__root_look_ask(&root->look, operation, &add);
 }
 
 /* The write, and after it a read, in one ordered batch. */
@@ -151,25 +119,21 @@ static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operati
 {
     assert(root->next != 0 && root->next != root->number);
     const mcds_capabilities can = mcds__store_can(operation->store);
-    root->requests[0] = get_request(root);
-    root->requests[1] = get_request(root);
-    if (change == MCDS__ROOT_ERASE) {
-        root->requests[0].command = MCDS_DELETE;
-        if (can.compare_and_delete)
-            root->requests[0].cas = root->token;
-    } else if (can.compare_and_set) {
-        root->requests[0].command = MCDS_CAS;
-        root->requests[0].cas = root->token;
-        if (change == MCDS__ROOT_REPLACE)
-            root->count = 0;
-        seal(root, change == MCDS__ROOT_SET ? root->number : root->next, &root->requests[0]);
-    } else {
+    bool erases = change == MCDS__ROOT_ERASE;
+    mcds_request write = {.command = MCDS_DELETE,
+                          .key = mcds__key_bytes(&root->generation->key)};
+    if (!erases && !can.compare_and_set)
         return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
                                        MCDS__WHY(NO_COMPARE_AND_SET));
-    }
-    assert(root->requests[0].command != MCDS_GET);
+    if (change == MCDS__ROOT_REPLACE)
+        root->count = 0;
+    if (!erases)
+        write = write_request(root, MCDS_CAS,
+                              change == MCDS__ROOT_SET ? root->number : root->next);
+    if (!erases || can.compare_and_delete)
+        write.cas = root->token;
     root->stage = ROOT_REPLACING;
-    return mcds__operation_ask_repeatable(operation, root->requests, 2);
+    return mcds__root_look_ask(&root->look, operation, &write);
 }
 
 /* The root could not be read after the write. */
@@ -194,8 +158,8 @@ enum mcds__step mcds__root_change_step(struct mcds__root *root,
             root->next = mcds__random_u64(operation->env) | 1;
         return ask_replace(root, operation, change);
     }
-    const mcds_reply *written = &root->requests[0].reply;
-    const mcds_reply *looked = &root->requests[1].reply;
+    const mcds_reply *written = &root->look.requests[0].reply;
+    const mcds_reply *looked = &mcds__root_look_read(&root->look)->reply;
     if (written->outcome == MCDS_OUT_NO_MEMORY && change == MCDS__ROOT_ERASE &&
         root->token.connection != 0) {
         root->token = (mcds_cas_token){0, 0}; /* it has no memory to compare */
@@ -203,7 +167,7 @@ enum mcds__step mcds__root_change_step(struct mcds__root *root,
     }
     if (mcds__is_refusal(written))
         return mcds__operation_fail(operation, written);
-    root->ambiguous = root->ambiguous || mcds__may_be_applied(root->requests, 1);
+    root->ambiguous = root->ambiguous || mcds__may_be_applied(root->look.requests, 1);
     if (mcds__is_transport_trouble(looked) || mcds__is_refusal(looked)) {
         if (mcds__operation_again(operation)) {
             root->stage = ROOT_READING;
@@ -212,12 +176,11 @@ enum mcds__step mcds__root_change_step(struct mcds__root *root,
         (void)mcds__operation_fail_read(operation, looked);
         return end_unseen(root, operation);
     }
-    enum mcds__step step = descriptor_generation_take_value(root, operation,
-                                                            &root->requests[1]);
-    if (operation->result == MCDS_NOT_FOUND) {
+    if (looked->outcome == MCDS_OUT_MISS) {
         root->number = 0;
         return mcds__operation_finish(operation, MCDS_OK);
     }
+    enum mcds__step step = descriptor_generation_take(root, operation);
     if (step == MCDS__DONE && operation->result < 0)
         return end_unseen(root, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK || root->number != old ||

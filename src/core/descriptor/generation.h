@@ -8,8 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "core/descriptor/descriptor.h"
-#include "engine/operation.h"
+#include "core/descriptor/look.h"
 
 struct mcds__generation {
     mcds_store *store;
@@ -47,8 +46,7 @@ struct mcds__root {
     uint8_t stage;                                    /* private, as all that follow */
     bool ambiguous;
     uint64_t next;
-    mcds_request requests[2];
-    uint8_t frame[MCDS__DESCRIPTOR_CAPACITY];
+    struct mcds__root_look look;
 };
 /* Prepare to read it, before each use. */
 void mcds__root_begin(struct mcds__root *root, struct mcds__generation *generation);

@@ -9,7 +9,7 @@
 /* The ttl of the settings in lives of the other keys; at least two are always left. */
 #define LIVES 3
 
-enum { AGREE_BEGIN, AGREE_LOOKING, AGREE_KEEPING, AGREE_UNDOING };
+enum { CHECK_BEGIN, CHECK_LOOKING, CHECK_KEEPING, CHECK_UNDOING };
 
 static void take_hash_key(struct mcds__settings *settings,
                           const struct mcds__descriptor *descriptor)
@@ -63,75 +63,43 @@ void mcds__settings_check_begin(struct mcds__settings_check *check,
         return;
     check->settings = settings;
     check->makes = makes;
-    check->may_lack = check->needs_cas = false;
-    check->stage = AGREE_BEGIN;
+    check->needs_cas = false;
+    check->stage = CHECK_BEGIN;
+    check->look = (struct mcds__root_look){
+        .key = &settings->key,
+        .kind = (enum mcds__descriptor_kind)settings->own.kind,
+        .ttl_ms = makes ? settings->ttl_ms : 0,
+        .vanishes = MCDS__WHY(SETTINGS_VANISH),
+    };
 }
 
-/* The descriptor to add: where the settings were lost, with the hash key that they had. */
-static mcds_bytes seal_own(struct mcds__settings_check *check)
+/* Read the settings, after adding those of this handle if the operation makes the structure: where
+ * they were lost, with the hash key that they had. */
+static enum mcds__step descriptor_settings_look(struct mcds__settings_check *check,
+                                                struct mcds__operation *operation)
 {
     const struct mcds__settings *settings = check->settings;
+    check->stage = CHECK_LOOKING;
+    if (!check->makes)
+        return mcds__root_look_ask(&check->look, operation, NULL);
     struct mcds__descriptor descriptor = settings->own;
     for (int i = 0; i < 2; i++)
         mcds__put_u64(descriptor.hash_key + 8 * i,
                       atomic_load_explicit(&settings->hash_key[i], memory_order_relaxed));
-    size_t length = mcds__descriptor_seal(&descriptor, mcds__key_bytes(&settings->key),
-                                          check->frame);
-    return (mcds_bytes){check->frame, length};
+    mcds_request add = mcds__root_look_write(&check->look, MCDS_ADD, &descriptor);
+    return mcds__root_look_ask(&check->look, operation, &add);
 }
 
-static enum mcds__step descriptor_settings_ask(struct mcds__settings_check *check,
-                                               struct mcds__operation *operation, uint8_t stage)
-{
-    assert(stage == AGREE_LOOKING || stage == AGREE_KEEPING);
-    const struct mcds__settings *settings = check->settings;
-    mcds_request request = {
-        .key = mcds__key_bytes(&settings->key),
-        .ttl_ms = settings->ttl_ms,
-    };
-    check->count = 0;
-    check->stage = stage;
-    if (stage == AGREE_LOOKING && check->makes) {
-        request.command = MCDS_ADD;
-        request.flags = mcds__descriptor_flags(settings->own.life);
-        request.value = seal_own(check);
-        check->requests[check->count++] = request;
-    }
-    request.value = (mcds_bytes){NULL, 0};
-    request.command = stage == AGREE_LOOKING ? MCDS_GET : MCDS_TOUCH;
-    request.options = stage == AGREE_LOOKING && check->makes ? MCDS_WANT_TTL : 0;
-    check->requests[check->count++] = request;
-    assert(check->count <= sizeof check->requests / sizeof check->requests[0]);
-    return mcds__operation_ask_repeatable(operation, check->requests, check->count);
-}
-
-/* Whether the numbers equal those of the handle. */
-static bool descriptor_settings_is_same(struct mcds__settings_check *check,
-                                        const struct mcds__descriptor *descriptor)
-{
-    assert(descriptor->count == check->settings->count);
-    const struct mcds__settings *settings = check->settings;
-    for (uint32_t i = 0; i < settings->count; i++) {
-        if (descriptor->settings[i] == settings->list[i].number)
-            continue;
-        check->differs = i;
-        check->found = descriptor->settings[i];
-        return false;
-    }
-    return true;
-}
-
-static enum mcds__step descriptor_settings_refuse(const struct mcds__settings_check *check,
+static enum mcds__step descriptor_settings_refuse(const struct mcds__setting *setting,
+                                                  uint64_t found,
                                                   struct mcds__operation *operation)
 {
-    assert(check->differs < check->settings->count);
-    const struct mcds__setting *setting = &check->settings->list[check->differs];
+    assert(found != setting->number);
     struct mcds__difference difference = {setting->name, (int64_t)setting->number,
-                                          (int64_t)check->found};
+                                          (int64_t)found};
     return mcds__operation_differ(operation,
-                                  check->found < setting->reason_count
-                                      ? setting->reasons[check->found]
-                                      : MCDS__WHY(OPTION_DIFFERS),
+                                  found < setting->reason_count ? setting->reasons[found]
+                                                                : MCDS__WHY(OPTION_DIFFERS),
                                   difference);
 }
 
@@ -158,64 +126,56 @@ static bool is_short(const struct mcds__settings *settings, const mcds_reply *lo
            (look->ttl_ms == MCDS_TTL_UNKNOWN || (look->ttl_ms >= 0 && look->ttl_ms < least_ms));
 }
 
-/* Without settings, the first one is 0. */
+/* The value is not settings, or not as many. Where it has a reason, the first setting is 0. */
 static enum mcds__step refuse_foreign(const struct mcds__settings *settings,
                                       struct mcds__operation *operation)
 {
     assert(settings->count > 0);
     struct mcds__difference difference = {NULL, (int64_t)settings->list[0].number, 0};
+    if (settings->foreign == NULL)
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(SETTINGS_FOREIGN));
     return mcds__operation_differ(operation, settings->foreign, difference);
 }
 
-static enum mcds__step descriptor_settings_compare(struct mcds__settings_check *check,
-                                                   struct mcds__operation *operation,
-                                                   const mcds_request *look)
+static enum mcds__step ask_keep(struct mcds__settings_check *check,
+                                struct mcds__operation *operation)
 {
-    struct mcds__settings *settings = check->settings;
-    struct mcds__descriptor descriptor = {.count = 0};
-    const mcds_reason *detail = NULL;
-    int result = mcds__descriptor_open(&descriptor, mcds__operation_value(operation, look),
-                                       look->reply.flags, look->key,
-                                       (enum mcds__descriptor_kind)settings->own.kind, &detail);
-    if (result == MCDS_UNSUPPORTED)
-        return mcds__operation_explain(operation, result, detail);
-    if (result != MCDS_OK || descriptor.count != settings->count)
-        return settings->foreign != NULL ? refuse_foreign(settings, operation)
-                                         : mcds__operation_explain(operation, MCDS_CORRUPT,
-                                                                   MCDS__WHY(SETTINGS_FOREIGN));
-    if (!descriptor_settings_is_same(check, &descriptor))
-        return descriptor_settings_refuse(check, operation);
-    take_hash_key(settings, &descriptor);
-    bool is_new = check->makes && check->requests[0].reply.outcome == MCDS_OUT_OK;
-    if (check->makes && !is_new && is_short(settings, &look->reply))
-        return descriptor_settings_ask(check, operation, AGREE_KEEPING);
-    return descriptor_settings_finish(check, operation);
+    mcds_request *request = &check->look.requests[0];
+    check->stage = CHECK_KEEPING;
+    *request = (mcds_request){
+        .command = MCDS_TOUCH, .key = request->key, .ttl_ms = check->settings->ttl_ms};
+    return mcds__operation_ask_repeatable(operation, request, 1);
 }
 
-/* The settings are missing, or could not be read. */
-static enum mcds__step descriptor_settings_again(struct mcds__settings_check *check,
-                                                 struct mcds__operation *operation,
-                                                 const mcds_reply *reply)
+static enum mcds__step take_found(struct mcds__settings_check *check,
+                                  struct mcds__operation *operation,
+                                  const struct mcds__descriptor *found)
 {
-    check->stage = AGREE_BEGIN;
-    if (mcds__is_refusal(reply))
-        return mcds__operation_fail_read(operation, reply);
-    if (mcds__operation_again(operation))
-        return MCDS__SLEEP;
-    if (reply->outcome == MCDS_OUT_MISS)
-        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(SETTINGS_VANISH));
-    return mcds__operation_fail_read(operation, reply);
+    struct mcds__settings *settings = check->settings;
+    if (found->count != settings->count)
+        return refuse_foreign(settings, operation);
+    for (uint32_t i = 0; i < settings->count; i++) {
+        if (found->settings[i] != settings->list[i].number)
+            return descriptor_settings_refuse(&settings->list[i], found->settings[i],
+                                              operation);
+    }
+    take_hash_key(settings, found);
+    bool is_new = check->makes && check->look.requests[0].reply.outcome == MCDS_OUT_OK;
+    if (check->makes && !is_new &&
+        is_short(settings, &mcds__root_look_read(&check->look)->reply))
+        return ask_keep(check, operation);
+    return descriptor_settings_finish(check, operation);
 }
 
 /* The settings that this operation has added are erased: no other client can use them. */
 static enum mcds__step refuse_without_cas(struct mcds__settings_check *check,
                                           struct mcds__operation *operation)
 {
-    mcds_request *request = &check->requests[0];
-    if (check->stage == AGREE_UNDOING || request->reply.outcome != MCDS_OUT_OK)
+    mcds_request *request = &check->look.requests[0];
+    if (check->stage == CHECK_UNDOING || request->reply.outcome != MCDS_OUT_OK)
         return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
                                        MCDS__WHY(GROWTH_WITHOUT_CAS));
-    check->stage = AGREE_UNDOING;
+    check->stage = CHECK_UNDOING;
     *request = (mcds_request){.command = MCDS_DELETE, .key = request->key};
     return mcds__operation_ask_repeatable(operation, request, 1);
 }
@@ -223,45 +183,48 @@ static enum mcds__step refuse_without_cas(struct mcds__settings_check *check,
 static enum mcds__step descriptor_settings_take_look(struct mcds__settings_check *check,
                                                      struct mcds__operation *operation)
 {
-    assert(check->stage == AGREE_LOOKING && check->count >= 1);
-    const mcds_request *look = &check->requests[check->count - 1];
+    assert(check->stage == CHECK_LOOKING);
+    struct mcds__descriptor found;
+    const mcds_reply *look = &mcds__root_look_read(&check->look)->reply;
     /* What the store can do is known once it has answered. */
     bool lacks_cas = check->needs_cas && !mcds__store_can(operation->store).compare_and_set;
-    if (lacks_cas && !mcds__is_transport_trouble(&look->reply))
+    if (lacks_cas && !mcds__is_transport_trouble(look))
         return refuse_without_cas(check, operation);
-    if (look->reply.outcome == MCDS_OUT_OK)
-        return descriptor_settings_compare(check, operation, look);
-    bool lacks = check->may_lack && check->requests[0].reply.outcome == MCDS_OUT_NO_MEMORY;
-    if (check->makes && !lacks && mcds__is_refusal(&check->requests[0].reply))
-        return mcds__operation_fail(operation, &check->requests[0].reply);
-    if (look->reply.outcome == MCDS_OUT_MISS && (lacks || !check->makes))
+    enum mcds__step step = mcds__root_look_take(&check->look, operation, &found);
+    if (step == MCDS__SLEEP)
+        check->stage = CHECK_BEGIN;
+    if (step != MCDS__DONE)
+        return step;
+    if (operation->result == MCDS_NOT_FOUND)
         return mcds__operation_finish(operation, MCDS_OK);
-    return descriptor_settings_again(check, operation, &look->reply);
+    if (look->outcome == MCDS_OUT_OK && operation->result == MCDS_CORRUPT)
+        return refuse_foreign(check->settings, operation);
+    return operation->result == MCDS_OK ? take_found(check, operation, &found) : step;
 }
 
-static enum mcds__step take_keep(struct mcds__settings_check *check,
-                                 struct mcds__operation *operation)
+static enum mcds__step descriptor_settings_take_keep(struct mcds__settings_check *check,
+                                                     struct mcds__operation *operation)
 {
-    assert(check->stage == AGREE_KEEPING);
-    const mcds_reply *kept = &check->requests[0].reply;
+    const mcds_reply *kept = &check->look.requests[0].reply;
     if (kept->outcome == MCDS_OUT_OK)
         return descriptor_settings_finish(check, operation);
-    return descriptor_settings_again(check, operation, kept);
+    check->stage = CHECK_BEGIN;
+    return mcds__root_look_again(&check->look, operation, kept);
 }
 
 static enum mcds__step step_settings_check(struct mcds__settings_check *check,
                                            struct mcds__operation *operation)
 {
-    assert(check->stage <= AGREE_UNDOING);
+    assert(check->stage <= CHECK_UNDOING);
     switch (check->stage) {
-    case AGREE_BEGIN:
-        return descriptor_settings_ask(check, operation, AGREE_LOOKING);
-    case AGREE_LOOKING:
+    case CHECK_BEGIN:
+        return descriptor_settings_look(check, operation);
+    case CHECK_LOOKING:
         return descriptor_settings_take_look(check, operation);
-    case AGREE_UNDOING:
+    case CHECK_UNDOING:
         return refuse_without_cas(check, operation);
     default:
-        return take_keep(check, operation);
+        return descriptor_settings_take_keep(check, operation);
     }
 }
 

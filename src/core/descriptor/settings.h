@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-#include "core/descriptor/descriptor.h"
+#include "core/descriptor/look.h"
 #include "core/tally/tally.h"
 
 #define MCDS__SETTINGS_MAX 3
@@ -59,17 +59,12 @@ void mcds__settings_forget(struct mcds__settings *settings);
 struct mcds__settings_check {
     struct mcds__settings *settings;
     bool makes; /* the operation may make the structure */
-    /* It continues without settings in a full store. Set it after the begin. */
-    bool may_lack;
-    /* The operation changes keys by compare-and-set: without it nothing is made. The same. */
+    /* The operation changes keys by compare-and-set: without it nothing is made. Set it after the
+     * begin, as `look.may_lack`: the operation continues without settings in a full store. */
     bool needs_cas;
     bool is_done;
     uint8_t stage;
-    uint8_t count;
-    mcds_request requests[2];
-    uint32_t differs; /* the setting that differs, */
-    uint64_t found;   /* and its stored value */
-    uint8_t frame[MCDS__DESCRIPTOR_CAPACITY];
+    struct mcds__root_look look;
 };
 void mcds__settings_check_begin(struct mcds__settings_check *check,
                                 struct mcds__settings *settings, bool makes,

@@ -223,7 +223,7 @@ static int views_flush_launch(mcds_views *views, bool is_final, const struct mcd
     if (flush == NULL)
         return result;
     mcds__settings_check_begin(&flush->check, &views->settings, true, &flush->base);
-    flush->check.may_lack = true;
+    flush->check.look.may_lack = true;
     flush->views = views;
     flush->is_final = is_final;
     flush->stage = FLUSH_BEGIN;

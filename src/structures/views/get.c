@@ -456,7 +456,7 @@ int mcds_views_get_start(mcds_views *views, const char *page, int64_t *value_out
     if (get == NULL)
         return result;
     mcds__settings_check_begin(&get->check, &views->settings, true, &get->base);
-    get->check.may_lack = true;
+    get->check.look.may_lack = true;
     get->views = views;
     get->value_out = value_out;
     get->stage = GET_BEGIN;
