@@ -1,4 +1,4 @@
-/* Keyed: the operations on the entries of a map that set and table share. */
+/* Keyed: the operations on the entries of a map that set, table and limit share. */
 #include "structures/keyed.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 /* A value, the one that replaces it and other entries must fit into one key together. */
 #define VALUE_PART 4
 
-static void destroy_keyed(struct mcds__handle *handle)
+void mcds__keyed_destroy(struct mcds__handle *handle)
 {
     mcds__map_destroy(&((struct mcds__keyed *)handle)->map);
 }
@@ -22,7 +22,7 @@ struct mcds__keyed *mcds__keyed_open(const char *noun, mcds_store *store, const 
 {
     struct mcds__key root;
     struct mcds__keyed *keyed = mcds__handle_open(noun, store, name, sizeof *keyed,
-                                                  destroy_keyed);
+                                                  mcds__keyed_destroy);
     if (keyed == NULL)
         return NULL;
     mcds__key_begin(&root, mcds__store_ns(store), tag, name);
@@ -180,6 +180,40 @@ int mcds__keyed_launch_drop(struct mcds__keyed *keyed, const struct mcds__operat
     mcds__map_scan_begin(&drop->scan, &keyed->map);
     drop->scan.erases = true;
     return mcds__call_launch(&drop->base, start);
+}
+
+void mcds__keyed_release_scan(struct mcds__operation *operation)
+{
+    mcds__map_scan_free(&((struct mcds__keyed_scan *)operation)->scan);
+}
+
+enum mcds__step mcds__keyed_step_scan(struct mcds__operation *operation)
+{
+    struct mcds__keyed_scan *scan = (struct mcds__keyed_scan *)operation;
+    assert(scan->scan.context == scan);
+    if (*scan->done)
+        return mcds__operation_finish(operation, MCDS_OK);
+    enum mcds__step step = mcds__map_scan_step(&scan->scan, operation);
+    if (step != MCDS__DONE)
+        return step;
+    *scan->position = scan->scan.position;
+    *scan->done = scan->scan.complete || operation->result == MCDS_NOT_FOUND;
+    return step;
+}
+
+int mcds__keyed_launch_scan(struct mcds__keyed_scan *scan, struct mcds__keyed *keyed,
+                            uint64_t *position, bool *done, uint64_t limit,
+                            bool (*visit)(void *scan, const struct mcds__map_entry *entry),
+                            const struct mcds__start *start)
+{
+    scan->position = position;
+    scan->done = done;
+    scan->left = limit > 0 ? limit : UINT64_MAX;
+    mcds__map_scan_begin(&scan->scan, &keyed->map);
+    scan->scan.position = *position;
+    scan->scan.visit = visit;
+    scan->scan.context = scan;
+    return mcds__call_launch(&scan->base, start);
 }
 
 int mcds__keyed_take_changed(const struct mcds__map_update *update, void *out)

@@ -222,44 +222,21 @@ int mcds_table_incr(mcds_table *table, mcds_bytes key, int64_t delta, int64_t *v
 }
 
 struct table_scan {
-    struct mcds__operation base;
-    mcds_table_cursor *cursor;
-    uint64_t left;
+    struct mcds__keyed_scan keyed;
     mcds_table_scan_cb visit;
     void *context;
-    struct mcds__map_scan scan;
 };
 
 static bool visit_entry(void *context, const struct mcds__map_entry *entry)
 {
     struct table_scan *scan = context;
-    assert(scan->left > 0);
-    bool more = scan->visit(scan->context, entry->element, entry->value);
-    scan->left--;
-    return more && scan->left > 0;
-}
-
-static void table_release_scan(struct mcds__operation *operation)
-{
-    mcds__map_scan_free(&((struct table_scan *)operation)->scan);
-}
-
-static enum mcds__step table_step_scan(struct mcds__operation *operation)
-{
-    struct table_scan *scan = (struct table_scan *)operation;
-    assert(scan->scan.context == scan);
-    if (scan->cursor->done)
-        return mcds__operation_finish(operation, MCDS_OK);
-    enum mcds__step step = mcds__map_scan_step(&scan->scan, operation);
-    if (step != MCDS__DONE)
-        return step;
-    scan->cursor->position = scan->scan.position;
-    scan->cursor->done = scan->scan.complete || operation->result == MCDS_NOT_FOUND;
-    return step;
+    return mcds__keyed_count_visit(&scan->keyed,
+                                   scan->visit(scan->context, entry->element, entry->value));
 }
 
 static const struct mcds__operation_kind scan_kind = {
-    "table", "scan", sizeof(struct table_scan), table_step_scan, table_release_scan};
+    "table", "scan", sizeof(struct table_scan), mcds__keyed_step_scan,
+    mcds__keyed_release_scan};
 
 int mcds_table_scan_start(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,
                           mcds_table_scan_cb visit, void *context, mcds_pipeline *pipeline,
@@ -270,19 +247,14 @@ int mcds_table_scan_start(mcds_table *table, mcds_table_cursor *cursor, uint64_t
     if (table == NULL || cursor == NULL || visit == NULL)
         return mcds__fail_missing("table", "scan", "a table, a cursor and a visitor");
     struct table_scan own;
-    struct table_scan *scan = mcds__call_begin(&own.base, &scan_kind, &table->keyed.handle,
-                                               start, &result);
+    struct table_scan *scan = mcds__call_begin(&own.keyed.base, &scan_kind,
+                                               &table->keyed.handle, start, &result);
     if (scan == NULL)
         return result;
-    scan->cursor = cursor;
-    scan->left = limit > 0 ? limit : UINT64_MAX;
     scan->visit = visit;
     scan->context = context;
-    mcds__map_scan_begin(&scan->scan, &table->keyed.map);
-    scan->scan.position = cursor->position;
-    scan->scan.visit = visit_entry;
-    scan->scan.context = scan;
-    return mcds__call_launch(&scan->base, start);
+    return mcds__keyed_launch_scan(&scan->keyed, &table->keyed, &cursor->position,
+                                   &cursor->done, limit, visit_entry, start);
 }
 
 int mcds_table_scan(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,

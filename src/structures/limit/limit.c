@@ -183,13 +183,10 @@ int mcds_limit_give(mcds_limit *limit, mcds_bytes identity, uint64_t n)
 }
 
 struct limit_scan {
-    struct mcds__operation base;
+    struct mcds__keyed_scan keyed;
     const mcds_limit *limit;
-    mcds_limit_cursor *cursor;
-    uint64_t left;
     mcds_limit_scan_cb visit;
     void *context;
-    struct mcds__map_scan scan;
 };
 
 /* Entries that cannot be read are no buckets. If the clock of one is far ahead, only full_ms is set. */
@@ -198,37 +195,17 @@ static bool visit_identity(void *context, const struct mcds__map_entry *entry)
     struct limit_scan *scan = context;
     struct mcds__take_entry state;
     mcds_limit_value value;
-    assert(scan->left > 0);
     if (!mcds__take_read_entry(entry->value, &state))
         return true;
-    (void)mcds__limit_see(scan->limit, &state, mcds__wall_ms(scan->base.env), &value);
+    (void)mcds__limit_see(scan->limit, &state, mcds__wall_ms(scan->keyed.base.env), &value);
     value.size = sizeof value;
-    bool more = scan->visit(scan->context, entry->element, &value);
-    scan->left--;
-    return more && scan->left > 0;
-}
-
-static void limit_release_scan(struct mcds__operation *operation)
-{
-    mcds__map_scan_free(&((struct limit_scan *)operation)->scan);
-}
-
-static enum mcds__step limit_step_scan(struct mcds__operation *operation)
-{
-    struct limit_scan *scan = (struct limit_scan *)operation;
-    assert(scan->scan.context == scan);
-    if (scan->cursor->done)
-        return mcds__operation_finish(operation, MCDS_OK);
-    enum mcds__step step = mcds__map_scan_step(&scan->scan, operation);
-    if (step != MCDS__DONE)
-        return step;
-    scan->cursor->position = scan->scan.position;
-    scan->cursor->done = scan->scan.complete || operation->result == MCDS_NOT_FOUND;
-    return step;
+    return mcds__keyed_count_visit(&scan->keyed,
+                                   scan->visit(scan->context, entry->element, &value));
 }
 
 static const struct mcds__operation_kind scan_kind = {
-    "limit", "scan", sizeof(struct limit_scan), limit_step_scan, limit_release_scan};
+    "limit", "scan", sizeof(struct limit_scan), mcds__keyed_step_scan,
+    mcds__keyed_release_scan};
 
 int mcds_limit_scan_start(mcds_limit *limit, mcds_limit_cursor *cursor, uint64_t limit_count,
                           mcds_limit_scan_cb visit, void *context, mcds_pipeline *pipeline,
@@ -241,20 +218,15 @@ int mcds_limit_scan_start(mcds_limit *limit, mcds_limit_cursor *cursor, uint64_t
     if (result != MCDS_OK)
         return result;
     struct limit_scan own;
-    struct limit_scan *scan = mcds__call_begin(&own.base, &scan_kind, &limit->keyed.handle,
-                                               start, &result);
+    struct limit_scan *scan = mcds__call_begin(&own.keyed.base, &scan_kind,
+                                               &limit->keyed.handle, start, &result);
     if (scan == NULL)
         return result;
     scan->limit = limit;
-    scan->cursor = cursor;
-    scan->left = limit_count > 0 ? limit_count : UINT64_MAX;
     scan->visit = visit;
     scan->context = context;
-    mcds__map_scan_begin(&scan->scan, &limit->keyed.map);
-    scan->scan.position = cursor->position;
-    scan->scan.visit = visit_identity;
-    scan->scan.context = scan;
-    return mcds__call_launch(&scan->base, start);
+    return mcds__keyed_launch_scan(&scan->keyed, &limit->keyed, &cursor->position,
+                                   &cursor->done, limit_count, visit_identity, start);
 }
 
 int mcds_limit_scan(mcds_limit *limit, mcds_limit_cursor *cursor, uint64_t limit_count,
@@ -278,11 +250,6 @@ int mcds_limit_drop(mcds_limit *limit)
     return mcds_limit_drop_start(limit, MCDS__WAIT, 0);
 }
 
-static void destroy_limit(struct mcds__handle *handle)
-{
-    mcds__map_destroy(&((mcds_limit *)handle)->keyed.map);
-}
-
 int mcds_limit_open(mcds_store *store, const char *name, const mcds_limit_options *options,
                     mcds_limit **limit_out)
 {
@@ -295,7 +262,8 @@ int mcds_limit_open(mcds_store *store, const char *name, const mcds_limit_option
         result = limit_set_options(&checked, name, &own);
     if (result != MCDS_OK)
         return result;
-    mcds_limit *limit = mcds__handle_open("limit", store, name, sizeof *limit, destroy_limit);
+    mcds_limit *limit = mcds__handle_open("limit", store, name, sizeof *limit,
+                                          mcds__keyed_destroy);
     if (limit == NULL)
         return MCDS_NO_MEMORY;
     limit->form = checked.form;
