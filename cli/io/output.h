@@ -77,7 +77,4 @@ bool output_flush(struct output *output);
 /* Whether everything printed so far was written, as far as is known. */
 bool output_is_fine(const struct output *output);
 
-/* Whether standard output still has a reader. */
-bool output_is_read(void);
-
 #endif

@@ -9,6 +9,7 @@
 #include "base/hash/crc32c.h"
 #include "core/map/bucket/bucket.h"
 #include "core/map/bucket/decode.h"
+#include "support/map_record.h"
 
 #define KEY "mcds:s1:fuzz"
 #define NOW_MS INT64_C(1700000000000)
@@ -154,9 +155,9 @@ static void commands(struct fuzz_input input)
         record.low = record.seq - record.seq * 37 % 61;
         has_places = has_places || record.command.verb == MCDS__MAP_PUSH;
         size_t at = value.length;
-        MUST(mcds__bucket_put_record(&value, key, &record));
-        MUST(mcds__map_next_record((mcds_bytes){value.data, value.length},
-                                   mcds__map_key_sum(key), &at, &read) == MCDS_OK);
+        MUST(map_record_put(&value, key, &record));
+        MUST(map_record_next((mcds_bytes){value.data, value.length}, mcds__map_key_sum(key),
+                             &at, &read) == MCDS_OK);
         MUST(at == value.length && read.command.verb == record.command.verb);
         MUST(read.command.delta == record.command.delta && read.low == record.low);
         MUST(read.command.value.length == record.command.value.length);

@@ -34,7 +34,6 @@
 #define WAITING_MAX 512 /* with so many operations in lines, the pipeline runs at once */
 /* A store that commits nothing gets so many at once: they stay in the processor's cache. */
 #define AT_ONCE 64
-#define COUNTS_PART 8        /* fewer counts of a round are sent as they are */
 #define TIMEOUT_MS_MAX 60000 /* given to another event loop */
 
 struct mcds_pipeline {

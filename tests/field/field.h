@@ -1,4 +1,4 @@
-/* How long a field test plays, FIELD_SECONDS and FIELD_ROUNDS or what is usual; plain sockets. */
+/* The rounds of a field test: FIELD_ROUNDS or the usual number; plain sockets. */
 #ifndef MCDS_TESTS_FIELD_FIELD_H
 #define MCDS_TESTS_FIELD_FIELD_H
 
@@ -11,12 +11,6 @@ static inline unsigned field_number(const char *variable, unsigned usual)
     const char *text = getenv(variable);
     unsigned long number = text != NULL ? strtoul(text, NULL, 10) : 0;
     return number > 0 && number <= 1000000 ? (unsigned)number : usual;
-}
-
-/* For a test that plays until its time is over. */
-static inline unsigned field_seconds(unsigned usual)
-{
-    return field_number("FIELD_SECONDS", usual);
 }
 
 /* For a test that plays a number of rounds. */

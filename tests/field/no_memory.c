@@ -22,7 +22,6 @@
 #define TIMEOUT_MS 5000
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CAN_REFUSE 1
 extern void *__libc_malloc(size_t length);
 extern void *__libc_calloc(size_t count, size_t length);
 extern void *__libc_realloc(void *memory, size_t length);

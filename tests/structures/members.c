@@ -9,6 +9,7 @@
 #include "core/members/hyperloglog.h"
 #include "structures/intervals.h"
 #include "structures/suite.h"
+#include "support/map_record.h"
 
 #define MINUTE 60000
 /* The beginning of a period of a minute. */
@@ -426,7 +427,7 @@ static void append_register(struct suite *suite, const struct raw_key *raw, mcds
         .time_ms = wall_ms(suite),
     };
     mcds__buffer_init(&bytes, mcds_env_system(), 256);
-    assert_true(mcds__bucket_put_record(&bytes, mcds__key_bytes(&raw->key), &record));
+    assert_true(map_record_put(&bytes, mcds__key_bytes(&raw->key), &record));
     assert_int_equal(raw_append(suite, raw, (mcds_bytes){bytes.data, bytes.length}),
                      MCDS_OUT_OK);
     mcds__buffer_free(&bytes);

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "core/map/bucket/format.h"
 #include "structures/suite.h"
+#include "support/map_record.h"
 
 #define MANY 800
 
@@ -306,7 +307,7 @@ static void a_full_key_makes_room(struct suite *suite)
                                         i,
                                         wall_ms(suite)};
         record.length = 0;
-        assert_true(mcds__bucket_put_record(&record, mcds__key_bytes(&raw.key), &dead));
+        assert_true(map_record_put(&record, mcds__key_bytes(&raw.key), &dead));
         mcds_bytes bytes = {record.data, record.length};
         assert_int_equal(raw_append(suite, &raw, bytes), MCDS_OUT_OK);
     }

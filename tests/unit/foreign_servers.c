@@ -17,7 +17,6 @@
 
 #define KEYS_MAX 256
 #define KEY_MAX 252
-#define NOW_MS INT64_C(1700000000000)
 
 /* The foreign bytes have the flags of the item that they replace, or none. */
 enum damage { DAMAGED, FOREIGN, GONE, DAMAGES };

@@ -13,6 +13,7 @@
 #include "base/hash/crc32c.h"
 #include "core/map/map.h"
 #include "support/fake_env.h"
+#include "support/map_record.h"
 #include "support/reseal.h"
 
 #define WRITER UINT64_C(0x1122334455667788)
@@ -59,7 +60,7 @@ static void append_at(struct bytes *bytes, struct mcds__map_command command, uin
                       uint32_t seq, uint32_t low, int64_t time_ms)
 {
     struct mcds__map_record record = {command, writer, seq, low, time_ms};
-    assert_true(mcds__bucket_put_record(&bytes->value, key(), &record));
+    assert_true(map_record_put(&bytes->value, key(), &record));
 }
 
 static struct mcds__map_command put(const char *element, const char *value)
@@ -130,8 +131,8 @@ static void records_come_back_as_they_went(void **state)
     bytes.value.length = 0;
     append_at(&bytes, command, WRITER, UINT32_MAX, UINT32_MAX - 300, NOW_MS);
     append_at(&bytes, put("e", ""), WRITER, 1, 1, NOW_MS);
-    assert_int_equal(
-        mcds__map_next_record(value_of(&bytes), mcds__map_key_sum(key()), &at, &seen), MCDS_OK);
+    assert_int_equal(map_record_next(value_of(&bytes), mcds__map_key_sum(key()), &at, &seen),
+                     MCDS_OK);
     assert_int_equal(seen.command.verb, MCDS__MAP_SWAP);
     assert_memory_equal(seen.command.element.data, "element", 7);
     assert_memory_equal(seen.command.value.data, "new", 3);
@@ -141,13 +142,12 @@ static void records_come_back_as_they_went(void **state)
     assert_true(seen.writer == WRITER && seen.seq == UINT32_MAX);
     assert_int_equal(seen.low, UINT32_MAX - 300);
     assert_int_equal(seen.time_ms, NOW_MS);
-    assert_int_equal(
-        mcds__map_next_record(value_of(&bytes), mcds__map_key_sum(key()), &at, &seen), MCDS_OK);
+    assert_int_equal(map_record_next(value_of(&bytes), mcds__map_key_sum(key()), &at, &seen),
+                     MCDS_OK);
     assert_int_equal(seen.command.value.length, 0);
     assert_int_equal(at, bytes.value.length);
-    assert_int_equal(
-        mcds__map_next_record(value_of(&bytes), mcds__map_key_sum(key()), &at, &seen),
-        MCDS_CORRUPT);
+    assert_int_equal(map_record_next(value_of(&bytes), mcds__map_key_sum(key()), &at, &seen),
+                     MCDS_CORRUPT);
     end(&bytes);
 }
 
@@ -178,9 +178,9 @@ static void check_record(struct bytes *bytes, size_t element, size_t value, uint
     struct mcds__map_record seen;
     size_t at = 0;
     bytes->value.length = 0;
-    assert_true(mcds__bucket_put_record(&bytes->value, key(), &record));
-    assert_int_equal(
-        mcds__map_next_record(value_of(bytes), mcds__map_key_sum(key()), &at, &seen), MCDS_OK);
+    assert_true(map_record_put(&bytes->value, key(), &record));
+    assert_int_equal(map_record_next(value_of(bytes), mcds__map_key_sum(key()), &at, &seen),
+                     MCDS_OK);
     assert_int_equal(at, bytes->value.length);
     assert_int_equal(seen.command.verb, record.command.verb);
     check_bytes(seen.command.element, record.command.element);
@@ -220,7 +220,7 @@ static int read_body(struct bytes *bytes, const uint8_t *body, uint8_t length)
     assert_true(mcds_buffer_append(&bytes->value, no_sum, sizeof no_sum));
     assert_true(mcds_buffer_append(&bytes->value, body, length));
     mcds__map_readdress(&bytes->value, key());
-    return mcds__map_next_record(value_of(bytes), mcds__map_key_sum(key()), &at, &seen);
+    return map_record_next(value_of(bytes), mcds__map_key_sum(key()), &at, &seen);
 }
 
 static void what_no_writer_makes_is_no_record(void **state)
@@ -359,10 +359,10 @@ static void a_record_belongs_to_its_key(void **state)
     bytes.value.length = 0;
     append_at(&bytes, put("e", "v"), WRITER, 1, 1, NOW_MS);
     uint32_t sum = mcds__map_key_sum(mcds_text("other"));
-    assert_int_equal(mcds__map_next_record(value_of(&bytes), sum, &at, &seen), MCDS_CORRUPT);
+    assert_int_equal(map_record_next(value_of(&bytes), sum, &at, &seen), MCDS_CORRUPT);
     mcds__map_readdress(&bytes.value, mcds_text("other"));
     at = 0;
-    assert_int_equal(mcds__map_next_record(value_of(&bytes), sum, &at, &seen), MCDS_OK);
+    assert_int_equal(map_record_next(value_of(&bytes), sum, &at, &seen), MCDS_OK);
     end(&bytes);
 }
 

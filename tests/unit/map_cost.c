@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "core/map/bucket/bucket.h"
 #include "support/fake_env.h"
+#include "support/map_record.h"
 
 #define KEY ((mcds_bytes){"d:s1:t:1", 8})
 #define ALL ((mcds_bytes){NULL, 0})
@@ -50,7 +51,7 @@ static void append(struct play *play, struct mcds__map_command command, uint64_t
                    uint32_t seq)
 {
     struct mcds__map_record record = {command, writer, seq, 1, NOW_MS};
-    assert_true(mcds__bucket_put_record(&play->value, KEY, &record));
+    assert_true(map_record_put(&play->value, KEY, &record));
 }
 
 /* Loads the value and writes it as a snapshot, which takes its place. */

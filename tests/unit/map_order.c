@@ -14,6 +14,7 @@
 #include "core/map/bucket/apply.h"
 #include "core/map/bucket/bucket.h"
 #include "support/fake_env.h"
+#include "support/map_record.h"
 
 #define ADDITIONS 40
 #define WRITERS 2
@@ -62,7 +63,7 @@ static void arrive(struct play *play, uint64_t writer, uint32_t number, uint32_t
         .low = low,
         .time_ms = clock_ms,
     };
-    assert_true(mcds__bucket_put_record(&play->value, KEY, &record));
+    assert_true(map_record_put(&play->value, KEY, &record));
 }
 
 /* Whether those of each writer rise. */
@@ -163,7 +164,7 @@ static void an_element_that_is_added_often_takes_bounded_memory(void **state)
             .low = i,
             .time_ms = 1700000000000,
         };
-        assert_true(mcds__bucket_put_record(&play.value, KEY, &record));
+        assert_true(map_record_put(&play.value, KEY, &record));
     }
     taken = 0;
     mcds__bucket_init(&bucket, &play.fake.env, KEY, (mcds_bytes){NULL, 0});

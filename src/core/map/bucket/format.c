@@ -172,15 +172,16 @@ static uint32_t bucket_format_sum_of(mcds_bytes key, const uint8_t *bytes, size_
     return mcds__crc32c(mcds__crc32c(0, key.data, key.length), bytes, length);
 }
 
-/* Append the record without its sum. Returns the position of the sum; NULL: no room. */
-static uint8_t *put_unsummed(mcds_buffer *out, const struct mcds__map_record *record,
-                             mcds_bytes *body_out)
+bool mcds__map_write_record(mcds_buffer *out, const struct mcds__map_record *record,
+                            mcds_bytes *element_out)
 {
+    struct mcds__map_record read;
     size_t length = body_length(record);
+    size_t in_body;
     assert(record->low <= record->seq);
     size_t head = 1 + varint_length(length) + RECORD_SUM;
     if (!mcds__buffer_reserve(out, head + length + MCDS__MAP_NUMBER_ROOM))
-        return NULL;
+        return false;
     uint8_t *at = out->data + out->length;
     *at++ = MCDS__MAP_RECORD_MARK;
     uint8_t *sum = write_varint(at, length);
@@ -188,30 +189,9 @@ static uint8_t *put_unsummed(mcds_buffer *out, const struct mcds__map_record *re
     uint8_t *end = write_body(body, record);
     assert(end == body + length);
     out->length = (size_t)(end - out->data);
-    *body_out = (mcds_bytes){body, length};
-    return sum;
-}
-
-bool mcds__bucket_put_record(mcds_buffer *out, mcds_bytes key,
-                             const struct mcds__map_record *record)
-{
-    mcds_bytes body;
-    uint8_t *sum = put_unsummed(out, record, &body);
-    if (sum != NULL)
-        mcds__put_u32(sum, bucket_format_sum_of(key, body.data, body.length));
-    return sum != NULL;
-}
-
-bool mcds__map_write_record(mcds_buffer *out, const struct mcds__map_record *record,
-                            mcds_bytes *element_out)
-{
-    struct mcds__map_record read;
-    mcds_bytes body;
-    size_t at;
-    uint8_t *sum = put_unsummed(out, record, &body);
-    if (sum == NULL || !mcds__map_begin_record(body, &at, &read))
-        return false;
     mcds__put_u32(sum, 0);
+    if (!mcds__map_begin_record((mcds_bytes){body, length}, &in_body, &read))
+        return false;
     *element_out = read.command.element;
     return true;
 }
@@ -315,23 +295,6 @@ bool mcds__map_end_record(mcds_bytes body, size_t at, struct mcds__map_record *r
 uint32_t mcds__map_key_sum(mcds_bytes key)
 {
     return mcds__crc32c(0, key.data, key.length);
-}
-
-int mcds__map_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
-                          struct mcds__map_record *record_out)
-{
-    size_t next = *at;
-    size_t in_body;
-    mcds_bytes body;
-    if (!mcds__map_next_body(value, key_sum, &next, &body))
-        return MCDS_CORRUPT;
-    if (mcds__map_is_newer(body))
-        return MCDS_UNSUPPORTED;
-    if (!mcds__map_begin_record(body, &in_body, record_out) ||
-        !mcds__map_end_record(body, in_body, record_out))
-        return MCDS_CORRUPT;
-    *at = next;
-    return MCDS_OK;
 }
 
 /* Flags that another program has stored with a value would hide its records or its entries. */

@@ -112,11 +112,9 @@ struct mcds__map_record {
 /* No element is empty, and none is longer. */
 #define MCDS__MAP_ELEMENT_MAX 1024
 
-/* Append the record to `out`. False: no room. */
-bool mcds__bucket_put_record(mcds_buffer *out, mcds_bytes key,
-                             const struct mcds__map_record *record);
-/* The same without a sum, which mcds__map_readdress adds; also the position of its element in
- * `out`. MCDS__MAP_NUMBER_ROOM bytes are left, so that a number does not move it to other memory. */
+/* Append the record to `out` without a sum, which mcds__map_readdress adds; also the position of its
+ * element in `out`. MCDS__MAP_NUMBER_ROOM bytes are left, so that a number does not move it to other
+ * memory. False: no memory. */
 #define MCDS__MAP_NUMBER_ROOM 8
 bool mcds__map_write_record(mcds_buffer *out, const struct mcds__map_record *record,
                             mcds_bytes *element_out);
@@ -128,11 +126,6 @@ void mcds__map_number_record(mcds_buffer *record, uint64_t writer, uint32_t seq,
 void mcds__map_readdress(mcds_buffer *record, mcds_bytes key);
 /* The start value for the sums of all records of a key. */
 uint32_t mcds__map_key_sum(mcds_bytes key);
-/* Reads the record at *at and moves *at past it. MCDS_OK; MCDS_CORRUPT: no more, or bytes that
- * are not a record; MCDS_UNSUPPORTED: a record of a newer version. After a failure *at is where
- * reading stopped. */
-int mcds__map_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
-                          struct mcds__map_record *record_out);
 
 /* Writing a snapshot: false where the buffer has no room. */
 bool mcds__bucket_put_varint(mcds_buffer *out, uint64_t number);
