@@ -285,12 +285,7 @@ static void a_give_counts_once(void **state)
 /* A take of a window has eighteen requests. */
 static mcds_sim_options window_faults(uint64_t seed)
 {
-    mcds_sim_options options = network_faults(seed);
-    options.cut_before_ppm /= 8;
-    options.cut_after_ppm /= 8;
-    options.late_ppm /= 8;
-    options.silent_ppm /= 8;
-    return options;
+    return fewer_faults(network_faults(seed));
 }
 
 static void a_window_holds_its_count(void **state)

@@ -282,10 +282,7 @@ static bool run(mcds_sim_options options, bool may_lose, bool clears, struct led
 /* A look for the end of a list is a batch of many requests: fewer faults for each. */
 static mcds_sim_options fewer(mcds_sim_options options)
 {
-    options.cut_before_ppm /= 8;
-    options.cut_after_ppm /= 8;
-    options.late_ppm /= 8;
-    options.silent_ppm /= 8;
+    options = fewer_faults(options);
     options.evict_ppm /= 8;
     options.flush_ppm /= 8;
     options.restart_ppm /= 8;

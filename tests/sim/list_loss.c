@@ -251,21 +251,12 @@ static bool run(mcds_sim_options options, uint32_t kinds, struct ledger *totals)
 }
 
 /* Fewer faults of the network: it is the keys that are lost here. */
-static mcds_sim_options fewer(mcds_sim_options options)
-{
-    options.cut_before_ppm /= 8;
-    options.cut_after_ppm /= 8;
-    options.late_ppm /= 8;
-    options.silent_ppm /= 8;
-    return options;
-}
-
 static void run_many(uint32_t kinds, uint64_t usual)
 {
     static struct ledger totals;
     memset(&totals, 0, sizeof totals);
     PLAY (seed, usual)
-        assert_true(run(fewer(network_faults(seed)), kinds, &totals));
+        assert_true(run(fewer_faults(network_faults(seed)), kinds, &totals));
     SEEN(totals.pushed > 0 && totals.loser.seen == kinds);
     SEEN((kinds & LOSS_DATA) == 0 || totals.losses > 0);
 }
@@ -299,7 +290,7 @@ static void what_follows_a_segment_made_again_is_read(void **state)
 {
     (void)state;
     static struct ledger totals;
-    assert_true(run(fewer(network_faults(17940)), LOSS_BIT(LOSS_LAST), &totals));
+    assert_true(run(fewer_faults(network_faults(17940)), LOSS_BIT(LOSS_LAST), &totals));
 }
 
 static const struct CMUnitTest tests[] = {

@@ -391,10 +391,7 @@ static mcds_sim_options slow(mcds_sim_options options)
 {
     options.delay_us_max = 100000;
     options.unordered = options.seed % 4 != 0;
-    options.cut_before_ppm /= 8;
-    options.cut_after_ppm /= 8;
-    options.late_ppm /= 8;
-    options.silent_ppm /= 8;
+    options = fewer_faults(options);
     return options;
 }
 

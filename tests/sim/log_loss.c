@@ -449,12 +449,9 @@ static bool run(mcds_sim_options options, uint32_t kinds, bool drops, struct led
 }
 
 /* Fewer faults of the network: it is the keys that are lost here. */
-static mcds_sim_options fewer(mcds_sim_options options)
+static mcds_sim_options log_loss_faults(uint64_t seed)
 {
-    options.cut_before_ppm /= 8;
-    options.cut_after_ppm /= 8;
-    options.late_ppm /= 8;
-    options.silent_ppm /= 8;
+    mcds_sim_options options = fewer_faults(network_faults(seed));
     options.skew_ms_max = SKEW_MS;
     return options;
 }
@@ -464,7 +461,7 @@ static void run_many(uint32_t kinds, bool drops, uint64_t usual)
     static struct ledger totals;
     memset(&totals, 0, sizeof totals);
     PLAY (seed, usual) {
-        mcds_sim_options options = fewer(network_faults(seed));
+        mcds_sim_options options = log_loss_faults(seed);
         if ((kinds & LOSS_BIT(LOSS_BEGIN)) != 0)
             options.skew_ms_max = SKEW_OF_LOSSES_MS;
         assert_true(run(options, kinds, drops, &totals));
@@ -537,7 +534,7 @@ static void a_segment_made_again_is_recorded(void **state)
                 {every, 427},
                 {every, 2231}};
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
-        mcds_sim_options options = fewer(network_faults(runs[i].seed));
+        mcds_sim_options options = log_loss_faults(runs[i].seed);
         options.skew_ms_max = SKEW_OF_LOSSES_MS;
         assert_true(run(options, runs[i].kinds, false, &totals));
     }

@@ -125,6 +125,15 @@ mcds_sim_options all_faults(uint64_t seed)
     return options;
 }
 
+mcds_sim_options fewer_faults(mcds_sim_options options)
+{
+    options.cut_before_ppm /= 8;
+    options.cut_after_ppm /= 8;
+    options.late_ppm /= 8;
+    options.silent_ppm /= 8;
+    return options;
+}
+
 uint64_t play_begin(uint64_t usual)
 {
     play.count = play.wanted > 0 ? play.wanted : usual;

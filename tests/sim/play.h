@@ -22,6 +22,8 @@
 mcds_sim_options network_faults(uint64_t seed);
 /* And a server that loses keys. */
 mcds_sim_options all_faults(uint64_t seed);
+/* An eighth of the trouble on the way, for calls that ask for many keys. */
+mcds_sim_options fewer_faults(mcds_sim_options options);
 
 /* Go through the seeds, `usual` of them where nothing else is said. */
 #define PLAY(seed, usual)                                                                      \

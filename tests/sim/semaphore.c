@@ -384,22 +384,13 @@ static void whoever_is_overtaken_is_told(void **state)
 }
 
 /* The look of a resize has sixty-one requests. */
-static mcds_sim_options resize_faults(uint64_t seed)
-{
-    mcds_sim_options options = network_faults(seed);
-    options.cut_before_ppm /= 8;
-    options.cut_after_ppm /= 8;
-    options.late_ppm /= 8;
-    options.silent_ppm /= 8;
-    return options;
-}
-
 static void no_acquisition_misses_a_resize(void **state)
 {
     (void)state;
     struct world totals = {0};
     PLAY (seed, 1500)
-        assert_null(run(resize_faults(seed), (struct world){.resizes = true}, &totals));
+        assert_null(
+            run(fewer_faults(network_faults(seed)), (struct world){.resizes = true}, &totals));
     SEEN(totals.granted > 0 && totals.resized > 0 && totals.above > 0);
     print_message("granted %llu, resized %llu, above %llu\n",
                   (unsigned long long)totals.granted, (unsigned long long)totals.resized,

@@ -342,16 +342,6 @@ static bool run(mcds_sim_options options, bool loses, bool drops, struct world *
     return world.violation == NULL;
 }
 
-/* A flush asks for many keys: fewer faults for each. */
-static mcds_sim_options fewer(mcds_sim_options options)
-{
-    options.cut_before_ppm /= 8;
-    options.cut_after_ppm /= 8;
-    options.late_ppm /= 8;
-    options.silent_ppm /= 8;
-    return options;
-}
-
 static void run_many(bool loses, bool drops, uint64_t usual)
 {
     static struct world totals;
@@ -360,8 +350,9 @@ static void run_many(bool loses, bool drops, uint64_t usual)
         mcds_sim_options options = loses ? all_faults(seed) : network_faults(seed);
         options.skew_ms_max = loses ? 0 : 2000;
         if (drops) /* a drop asks for more keys */
-            options = fewer(fewer(options));
-        assert_true(run(seed % 2 == 0 ? fewer(options) : options, loses, drops, &totals));
+            options = fewer_faults(fewer_faults(options));
+        assert_true(
+            run(seed % 2 == 0 ? fewer_faults(options) : options, loses, drops, &totals));
     }
     SEEN(totals.hits > 0 && totals.gets > 0 && totals.flushes > 0 &&
          (totals.drops > 0) == drops);
