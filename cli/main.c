@@ -33,7 +33,7 @@ static bool asks_for_json(char *const *words)
     return false;
 }
 
-/* Reports what is wrong with the command line. */
+/* Reports the mistake in the command line. */
 static int refuse(struct output *output, const struct command *command, char *const *words,
                   const char *sentence)
 {

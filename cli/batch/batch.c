@@ -69,7 +69,7 @@ static bool read_slot(struct slot *slot, const struct session *session, size_t l
         return false;
     }
     words[count] = NULL;
-    /* The reader points into the words for what comes after --. Such a line is not executed, so
+    /* The reader points into the words for those after --. Such a line is not executed, so
      * no pointer outlives the words. */
     if (!read_command(session->nouns, words, &slot->command, &mistake)) {
         slot_refuse(slot, STATUS_USAGE, mistake.sentence);

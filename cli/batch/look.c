@@ -2,7 +2,7 @@
  *
  *   listing --chunk--> rows --get--> pipeline --> rows --in order--> lines
  *
- * Only what a structure keeps is read: a number, or the holder of a lock. */
+ * Only one value of a structure is read: a number, or the holder of a lock. */
 #include "batch/look.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct look {
     int status;
 };
 
-/* The verb that reads what the structure keeps; NULL: that would read all of it. */
+/* The verb that reads the value of the structure; NULL: that would read all of it. */
 static const struct verb *verb_for(const struct noun *noun)
 {
     if (noun->open == lock_open)

@@ -5,8 +5,7 @@
 #include "batch/listing.h"
 #include "run/session.h"
 
-/* Prints noun, name, size, seconds left and holder of each structure; the store is open. What is
- * not known is "-". Returns the exit code. */
+/* Prints noun, name, size, seconds left and holder of each structure; the store is open. An unknown field is "-". Returns the exit code. */
 int look_at_all(struct session *session, const struct command *command,
                 const struct listing *listing);
 

@@ -46,8 +46,7 @@ void slot_refuse(struct slot *slot, int status, const char *sentence);
 /* Waits for all operations in flight, and prints. False: standard output is broken. */
 bool ring_settle(struct ring *ring);
 
-/* The same at the end of one command line. Returns the exit code. After a signal it counts on standard
- * error what was carried out: see tally_complain_operations. */
+/* The same at the end of one command line. Returns the exit code. After a signal it counts on standard error the operations that were carried out: see tally_complain_operations. */
 int ring_end(struct ring *ring, const char *what, const char *untried);
 
 /* Counts a failure that is not that of a command. */

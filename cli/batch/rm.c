@@ -136,7 +136,7 @@ static void drop(struct removal *removal, struct ring *ring, const struct found 
     command->bytes[0] = mcds_text(found->name);
     command->is_of_several = true;
     command->options[OPTION_YES].given = true;
-    /* The store may still list what was dropped. A name that begins with ~ may be a hash, of which
+    /* The store may still list a dropped structure. A name that begins with ~ may be a hash, of which
      * nothing was dropped. */
     slot->may_be_gone = is_given(removal->command, OPTION_ALL) && found->name[0] != '~';
     ring_start(ring, slot);
@@ -161,7 +161,7 @@ static void refuse_name(struct ring *ring, const char *name)
     slot_refuse(slot, STATUS_NO, sentence);
 }
 
-/* Drops what has the name at `place` of the command line, from listing.found[*next] on. */
+/* Drops the structures with the name at `place` of the command line, from listing.found[*next] on. */
 static void drop_named(struct removal *removal, struct ring *ring, size_t place, size_t *next)
 {
     const struct listing *listing = &removal->listing;

@@ -88,7 +88,7 @@ static void keep_claim(void *context)
         getting->claim.mine = false; /* its value is shown, and not stored */
 }
 
-/* What the library says is of interest where the value could not be stored. */
+/* The sentence of the library is of interest where the value could not be stored. */
 static void complain_unstored(const struct getting *getting)
 {
     char said[FAILURE_CAPACITY];
@@ -216,7 +216,7 @@ static int fill(struct getting *getting)
     return status;
 }
 
-/* No COMMAND: what there is. */
+/* No COMMAND: only prints the value. */
 static int get_only(struct getting *getting, int result)
 {
     give_back(getting);

@@ -95,7 +95,7 @@ static bool grow(struct running *running, size_t length)
     return true;
 }
 
-/* Gathers what there is to read. */
+/* Gathers the bytes that can be read now. */
 static void gather(struct running *running)
 {
     char chunk[CHUNK];
@@ -143,7 +143,7 @@ static void wait_a_while(struct running *running)
         (void)kill(running->pid, SIGKILL);
 }
 
-/* After a signal, what the command leaves running does not keep mcds by its output. */
+/* After a signal, mcds does not wait for the output of processes that the command leaves running. */
 static int wait_for_end(struct running *running)
 {
     struct signals *signals = running->program->signals;

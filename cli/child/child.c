@@ -22,14 +22,14 @@ static bool is_foreground(int tty)
     return tty >= 0 && tcgetpgrp(tty) == getpgrp();
 }
 
-/* What the process of the program needs between fork and exec. */
+/* The data that the process of the program needs between fork and exec. */
 struct start {
     char *const *program;
     int tty; /* to come to the foreground of, or -1 */
     const struct inheritance *inheritance;
 };
 
-/* In the process of the program, below the supervisor: only what is safe between fork and exec. */
+/* In the process of the program, below the supervisor: only calls that are safe between fork and exec. */
 static int become(const void *context)
 {
     const struct start *start = context;
@@ -81,7 +81,7 @@ static bool reap_ours(struct child *child)
         if (pid == child->group && !child->is_ended) {
             child->is_ended = true;
             child->wait_status = status;
-            /* What dies with the supervisor is killed; else it had ended before. */
+            /* A process that dies with the supervisor is killed; else it had ended before. */
             child->is_orphaned = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
         }
     }
@@ -189,7 +189,7 @@ static bool look_for_life(void *context, const struct process *process)
     return !look->lives;
 }
 
-/* Whether what is left of the group are zombies whose parents do not look after them. They hold
+/* Whether the rest of the group are zombies whose parents do not look after them. They hold
  * nothing any more and no signal ends them. In doubt: no. */
 static bool is_all_zombies(pid_t group)
 {

@@ -22,7 +22,7 @@ struct child {
     struct descendants descendants; /* which are ours to kill when it is orphaned */
 };
 
-/* What the program inherits: the signal actions that mcds was started with. */
+/* The program inherits the signal actions that mcds was started with. */
 struct inheritance {
     sigset_t mask;
     struct sigaction pipe;

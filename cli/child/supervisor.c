@@ -199,7 +199,7 @@ static void watch(struct watchman *watchman)
     }
 }
 
-/* In the process of the command: only what is safe between fork and exec. `failed` is a pipe that
+/* In the process of the command: only calls that are safe between fork and exec. `failed` is a pipe that
  * closes on exec. */
 static _Noreturn void begin(const struct watchman *watchman, pid_t guard, int failed,
                             int (*become)(const void *context), const void *context)

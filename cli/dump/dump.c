@@ -69,7 +69,7 @@ static bool is_wanted(const struct command *command, const char *name)
     return is_given(command, OPTION_ALL);
 }
 
-/* What a load keeps in the store is no data. */
+/* The table that a load keeps in the store is no data. */
 static bool is_mark(const struct noun *noun, const char *name)
 {
     return noun->open == table_open && strncmp(name, MARK_NAME, strlen(MARK_NAME)) == 0;

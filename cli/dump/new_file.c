@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* For the signal handler: what it removes, or "". */
+/* For the signal handler: the file to remove, or "". */
 static char unfinished[PATH_MAX];
 
 static void remove_unfinished(int number)

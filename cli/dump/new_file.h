@@ -15,7 +15,7 @@ struct new_file {
 /* Makes the file beside its name, with mode 0600. A signal that ends the process removes it. False
  * with errno set; EEXIST: there is something else than a regular file. */
 bool new_file_open(struct new_file *file, const char *path);
-/* Syncs it, and replaces what has the name. False with errno set; the file is then gone. */
+/* Syncs it, and replaces the file with the name. False with errno set; the file is then gone. */
 bool new_file_commit(struct new_file *file);
 /* Removes it, unless it was committed. */
 void new_file_close(struct new_file *file);

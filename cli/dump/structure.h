@@ -30,7 +30,7 @@ bool structure_take_option(struct command *structure, const char *text);
 /* Opens it to change it, with these options, and gives it the verb that adds an element. Returns the
  * result of opening it. */
 int structure_open(mcds_store *store, struct command *structure, void **handle_out);
-/* Drops what has this name, whatever its options; nothing is there afterwards. Returns the
+/* Drops the structure with this name, of any options; nothing is there afterwards. Returns the
  * result. */
 int structure_drop(mcds_store *store, const struct command *structure);
 

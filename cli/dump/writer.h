@@ -14,7 +14,7 @@ struct writer {
     char *line;
     size_t length;
     size_t capacity;
-    int error;                       /* errno of what failed first */
+    int error;                       /* errno of the first failure */
     const struct command *structure; /* whose elements follow */
     bool has_begun;                  /* its first line is written */
     uint64_t here;                   /* its elements */

@@ -178,7 +178,7 @@ static int unknown_topic(struct session *session, const struct command *command,
     return STATUS_USAGE;
 }
 
-/* For tools/manuals: what the manual page `topic` takes from the table. */
+/* For tools/manuals: the part of the manual page `topic` that comes from the table. */
 static int explain_manual(struct session *session, const struct command *command,
                           const char *topic)
 {

@@ -61,7 +61,7 @@ static bool is_in_ms(const char *option)
     return length > 3 && memcmp(option + length - 3, "_ms", 3) == 0;
 }
 
-/* What is typed for a field of the library, where that is not the option of the same name. */
+/* The option for a field of the library, where that is not the option of the same name. */
 static const struct typed {
     const char *noun; /* NULL: any */
     const char *option;
@@ -200,7 +200,7 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
                    error->peer[0] != '\0' ? ": " : "", error->peer, reason);
 }
 
-/* As advice_on, and names the verb that also erases what mcds did not write. */
+/* As advice_on, and names the verb that also erases values of other programs. */
 static const char *advice_for(const struct command *command, int result)
 {
     if (result == MCDS_CORRUPT && command->verb->start == counter_drop)

@@ -10,7 +10,7 @@ struct lines {
     char *buffer; /* grows up to the size of the longest line */
     size_t capacity;
     size_t max;   /* bytes of a line */
-    size_t begin; /* of what has not been handed out */
+    size_t begin; /* of the bytes that were not handed out */
     size_t end;
     size_t seen; /* bytes from `begin` on that hold no newline */
     bool is_over;

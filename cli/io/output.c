@@ -290,7 +290,7 @@ bool output_may_begin(struct output *output)
     return is_writable;
 }
 
-/* What the user must know before repeating a command whose output was lost. */
+/* The facts that the user needs before repeating a command whose output was lost. */
 static void write_changes(const struct output *output, char out[64])
 {
     out[0] = '\0';

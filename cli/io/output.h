@@ -17,10 +17,10 @@ struct output {
     bool quiet;
     bool raw;           /* plain output quotes nothing */
     bool in_one_line;   /* of several results: see output_begin */
-    unsigned long line; /* of the batch or of what is fed; 0 = none */
+    unsigned long line; /* of the batch or of the input; 0 = none */
     uint32_t fields;    /* printed in this line so far */
     uint64_t results;   /* that have been ended */
-    uint64_t changes;   /* that were made in the store, whatever becomes of what is printed */
+    uint64_t changes;   /* that were made in the store, printed or not */
     int error;          /* errno of the first write that failed */
     bool is_error_told;
 };
@@ -36,7 +36,7 @@ void output_number(struct output *output, const char *key, int64_t number, enum 
 /* Returns true for a number that JSON carries as a string. */
 bool json_needs_quotes(uint64_t number);
 void output_unsigned(struct output *output, const char *key, uint64_t number, enum show show);
-/* Of a number that is not negative; what does not fit becomes UINT64_MAX. */
+/* Of a number that is not negative; a larger one becomes UINT64_MAX. */
 void output_rounded(struct output *output, const char *key, double number, enum show show);
 void output_real(struct output *output, const char *key, double number, enum show show);
 void output_bool(struct output *output, const char *key, bool value, enum show show);

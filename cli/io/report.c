@@ -97,7 +97,7 @@ int report_not_run(struct output *output, const struct command *command, int rea
     return status;
 }
 
-/* Prints what may have been done, and what to do now. */
+/* Prints the change that may have been made, and the remedy. */
 static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command,
                       const struct answer *answer)
 {
@@ -207,7 +207,7 @@ static void print_done(struct output *output, const struct command *command,
     output_end(output);
 }
 
-/* Whether a part of what was counted is lost, and the value is what is left. */
+/* Whether a part of the count is lost, and the value is the rest. */
 static bool has_lost(const struct command *command, const struct answer *answer)
 {
     const struct verb *verb = command->verb;

@@ -230,7 +230,7 @@ int limit_drop(void *handle, const struct command *command, struct answer *answe
     return mcds_limit_drop_start(handle, pipeline, tag);
 }
 
-/* What to wait for before COMMAND is run. */
+/* The tokens to wait for before COMMAND is run. */
 struct turn {
     bool has_token; /* false: it is to be tried again then */
     uint64_t wait_ms;

@@ -61,7 +61,7 @@ void dump_reader_rewind(struct dump_reader *reader)
 static enum record bad(struct dump_reader *reader, int status, const char *format, ...)
     MCDS_PRINTF(3, 4);
 
-/* What is wrong with the line that was read last. */
+/* The fault of the line that was read last. */
 static enum record bad(struct dump_reader *reader, int status, const char *format, ...)
 {
     char what[SENTENCE_MAX / 2];
@@ -188,7 +188,7 @@ static bool take_signed(const struct dump_reader *reader, size_t field, int64_t 
     return is_text(reader, field) && parse_signed(reader->fields[field], out);
 }
 
-/* The numbers and the key before the last field; false: they are not what the noun has. */
+/* The numbers and the key before the last field; false: the noun has others. */
 static bool take_fields(struct dump_reader *reader, bool *has_bytes_out)
 {
     const struct noun *noun = reader->structure.noun;

@@ -18,7 +18,7 @@ enum record {
     RECORD_BAD        /* reader->status and reader->sentence */
 };
 
-/* What it has depends on the noun. Valid until the next record. */
+/* Its fields depend on the noun. Valid until the next record. */
 struct element {
     int64_t number;   /* counter: value; bag: count; log: the event's own time */
     int64_t filed_ms; /* log */

@@ -141,7 +141,7 @@ static bool put_chunk(struct filler *filler, struct filled *filled)
     return note_start(filler, filled, result);
 }
 
-/* Puts what the chunk has, and waits until its memory can take more. */
+/* Puts the elements of the chunk, and waits until its memory can take more. */
 static bool empty_chunk(struct filler *filler, struct filled *filled)
 {
     if (filled->chunk.count == 0)

@@ -18,7 +18,7 @@ struct filler *filler_new(mcds_store *store, struct moved_clock *clock);
 void filler_free(struct filler *filler);
 
 /* Each returns false after a failure. */
-/* Begins the structure of the reader with this number. `drops`: what has its name is dropped. */
+/* Begins the structure of the reader with this number. `drops`: a structure with its name is dropped. */
 bool filler_begin(struct filler *filler, const struct dump_reader *reader, uint64_t number,
                   bool drops);
 bool filler_add(struct filler *filler, const struct element *element);

@@ -1,4 +1,4 @@
-/* mcds load: puts what a dump has into a store.
+/* mcds load: puts the contents of a dump into a store.
  *
  *   check: reader --> the whole file          nothing is changed before
  *   look:  reader --survey--> what exists     or a name exists
@@ -46,7 +46,7 @@ struct load {
     uint64_t finished;   /* structures below it are loaded already */
     uint64_t half_begun; /* structures below it may be half loaded by an earlier load */
     uint64_t since_mark; /* elements */
-    /* What a survey has found. */
+    /* The findings of a survey. */
     uint64_t found;
     struct named_structure first;
     uint64_t first_number;

@@ -1,5 +1,4 @@
-/* Mark: how far a load has come, kept in the store itself, in a table. A store that has lost what was
- * loaded has usually lost the mark too, and a load can continue on another machine. */
+/* Mark: how far a load has come, kept in the store itself, in a table. A store that has lost loaded data has usually lost the mark too, and a load can continue on another machine. */
 #ifndef MCDS_CLI_LOAD_MARK_H
 #define MCDS_CLI_LOAD_MARK_H
 

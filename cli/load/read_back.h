@@ -1,4 +1,4 @@
-/* Read back: finds what a store that evicts has lost of a dump while it was loaded. */
+/* Read back: finds the parts of a dump that a store lost by eviction during the load. */
 #ifndef MCDS_CLI_LOAD_READ_BACK_H
 #define MCDS_CLI_LOAD_READ_BACK_H
 

@@ -56,7 +56,7 @@ static bool see_event(void *context, const mcds_log_event *event)
     return see_bytes(context, event->event);
 }
 
-/* The handle has the default options: what was made with others is refused, and thus exists. */
+/* The handle has the default options: a structure with others is refused, and thus exists. */
 static int start_look(struct survey *survey, struct row *row, uint64_t tag)
 {
     const struct noun *noun = row->named.command.noun;
@@ -77,7 +77,7 @@ static int start_look(struct survey *survey, struct row *row, uint64_t tag)
     return mcds_array_scan_start(row->handle, see_bytes, NULL, pipeline, tag);
 }
 
-/* A failure that comes from what is stored means that something is there. */
+/* A failure that comes from a stored value means that something is there. */
 static int judge(int result)
 {
     bool is_there = result == MCDS_INVALID || result == MCDS_CORRUPT || result == MCDS_LOST ||

@@ -1,4 +1,4 @@
-/* Tenure: what `mcds lock` and `mcds semaphore run` hold while COMMAND runs: a lock, or a permit. */
+/* Tenure: the lease that `mcds lock` and `mcds semaphore run` hold while COMMAND runs: a lock, or a permit. */
 #include "lock/tenure.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Tenure: what `mcds lock` and `mcds semaphore run` hold while COMMAND runs: a lock, or a permit. */
+/* Tenure: the lease that `mcds lock` and `mcds semaphore run` hold while COMMAND runs: a lock, or a permit. */
 #ifndef MCDS_CLI_LOCK_TENURE_H
 #define MCDS_CLI_LOCK_TENURE_H
 
@@ -8,7 +8,7 @@
 
 struct tenure_kind {
     const char *noun;
-    const char *thing; /* what is held: "lock", "permit" */
+    const char *thing; /* the noun of the lease: "lock", "permit" */
     int (*open)(mcds_store *store, const struct command *command, void **handle_out);
     void (*close)(void *handle);
     /* wait_ms 0: one try. */

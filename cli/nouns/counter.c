@@ -12,7 +12,8 @@ int counter_open(mcds_store *store, const struct command *command, void **handle
     options.stripes = (uint32_t)number_of(command, OPTION_STRIPES, 0);
     options.ttl_ms = number_of(command, OPTION_TTL, 0);
     options.copies = (uint32_t)number_of(command, OPTION_COPIES, 0);
-    options.flush_ms = MCDS_COUNTER_FLUSH_EACH; /* what is printed as added is in the store */
+    options.flush_ms =
+        MCDS_COUNTER_FLUSH_EACH; /* the additions that are printed are in the store */
     if (is_given(command, OPTION_EXACT))
         options.flags |= MCDS_COUNTER_EXACT;
     mcds_counter *counter = NULL;

@@ -41,7 +41,7 @@ static int problem(struct visit *visit, const char *subject, const char *fix)
     return STATUS_NO;
 }
 
-/* What to do where the store could not be opened. */
+/* The remedy where the store could not be opened. */
 static const char *fix_for(int result)
 {
     switch (result) {

@@ -11,7 +11,7 @@
 
 #define NS_PER_MS INT64_C(1000000)
 #define LEASE_MS UINT64_C(15000)
-/* For a look at what the server can do. */
+/* For a look at the capabilities of the server. */
 #define LOOK_MS 500
 
 /* HOST:PID. */

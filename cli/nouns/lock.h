@@ -13,7 +13,7 @@ int lock_open_known(mcds_store *store, const struct command *command, void **han
 void write_default_label(char out[LABEL_CAPACITY]);
 /* Sets a variable that COMMAND inherits. */
 void set_number(const char *variable, uint64_t number);
-/* One call of `look` with a short timeout, so that the store learns what its server can do. */
+/* One call of `look` with a short timeout, so that the store learns the capabilities of its server. */
 void look_briefly(mcds_store *store, const struct command *command, void *handle,
                   int (*look)(void *handle, const struct command *command, mcds_store *store));
 

@@ -11,7 +11,7 @@
 #include "nouns/views.h"
 #include "run/session.h"
 
-#define SLOTS_MAX 1500 /* more than a day of them, which is what flush catches up with */
+#define SLOTS_MAX 1500 /* more than a day of them, which flush catches up with */
 #define PART_MAX 48    /* bytes of "SLOT:VIEWS " */
 #define TRIES_MAX 64
 

@@ -6,7 +6,7 @@
 
 #define MISTAKE_MAX 400
 
-/* What is wrong with a command line, as one sentence. */
+/* The mistake in a command line, as one sentence. */
 struct mistake {
     char sentence[MISTAKE_MAX];
 };

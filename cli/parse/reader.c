@@ -1,4 +1,4 @@
-/* What a reader says about a mistake, and whether a command is complete. */
+/* The sentence of a reader about a mistake, and whether a command is complete. */
 #include "parse/reader.h"
 
 #include <stdarg.h>

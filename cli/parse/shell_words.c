@@ -145,7 +145,7 @@ int split_words(char *line, char **words, size_t max, const char **error_out)
     }
 }
 
-/* Whether `field` is exactly what is shown for `text`. */
+/* Whether `field` is exactly the quoted form of `text`. */
 static bool is_shown_as(const char *text, size_t length, const char *field, size_t field_length)
 {
     const char *at = field + 2;

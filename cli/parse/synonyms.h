@@ -2,7 +2,7 @@
 #ifndef MCDS_CLI_PARSE_SYNONYMS_H
 #define MCDS_CLI_PARSE_SYNONYMS_H
 
-/* How this command does what `typed` does elsewhere, as a verb of `noun` ("": in place of a noun);
+/* The equivalent here of `typed` elsewhere, as a verb of `noun` ("": in place of a noun);
  * NULL when it is not known. */
 const char *meant_by(const char *noun, const char *typed);
 

@@ -160,7 +160,8 @@ static bool parse_date(const char *text, int64_t *ms_out)
     day.tm_year -= 1900;
     day.tm_mon -= 1;
     struct tm same = day;
-    int64_t seconds = timegm(&same); /* which moves what no calendar has, as February 30 */
+    int64_t seconds = timegm(
+        &same); /* which moves dates that no calendar has, as February 30 */
     if (same.tm_mon != day.tm_mon || same.tm_mday != day.tm_mday ||
         same.tm_hour != day.tm_hour || same.tm_min != day.tm_min || same.tm_sec != day.tm_sec)
         return false;

@@ -1,5 +1,4 @@
-/* Opens structures with the options that they were made with. Commands that may make a structure do
- * not use this: what they make must not depend on an earlier structure. */
+/* Opens structures with the options that they were made with. Commands that may make a structure do not use this: a new structure must not depend on an earlier one. */
 #include "run/made_with.h"
 
 bool takes_as_made(const struct command *command)

@@ -9,7 +9,7 @@
 #include "run/default_store.h"
 #include "table/nouns.h"
 
-/* Whether the command changes nothing in any store, or only what it finds. */
+/* Whether the command changes nothing in any store, or only structures that exist. */
 static bool only_reads(const struct command *command)
 {
     const struct verb *verb = command->verb;

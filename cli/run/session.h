@@ -19,8 +19,8 @@ struct session {
     bool is_absent; /* the default store does not exist: `store` is an empty one in its place */
     mcds_store *store;
     const struct command *command; /* that opens it */
-    struct sigaction pipe_before;  /* what SIGPIPE did when we were started */
-    struct sigaction size_before;  /* what SIGXFSZ did */
+    struct sigaction pipe_before;  /* the action of SIGPIPE when we were started */
+    struct sigaction size_before;  /* the action of SIGXFSZ */
 };
 
 /* Selects the store without opening it. Returns 0 or, with the sentence printed, the exit code. */

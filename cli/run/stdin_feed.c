@@ -151,7 +151,7 @@ static bool collect(struct feed *feed)
     return true;
 }
 
-/* Points the arguments after the name at the fields of the line. Returns what is wrong, or NULL. */
+/* Points the arguments after the name at the fields of the line. Returns the mistake as a sentence, or NULL. */
 static const char *cut_line(struct command *command, char *text, size_t length)
 {
     const struct parameter *const *parameters = command->verb->arguments;

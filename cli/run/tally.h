@@ -1,4 +1,4 @@
-/* Tally: what became of the lines of standard input, or of the operations of one command line, for
+/* Tally: the outcomes of the lines of standard input, or of the operations of one command line, for
  * the case that the store fails or a signal ends them. */
 #ifndef MCDS_CLI_RUN_TALLY_H
 #define MCDS_CLI_RUN_TALLY_H

@@ -110,7 +110,7 @@ enum kind {
     KIND_MOMENT    /* in ms since 1970, at least 1 */
 };
 
-/* What a verb reads from standard input. */
+/* The input that a verb reads from standard input. */
 enum input {
     INPUT_NONE,
     INPUT_LINES, /* this argument is - or missing: each line has it and the following ones */
@@ -179,7 +179,7 @@ struct answer {
     };
     mcds_value value;
     mcds_log_info info;
-    uint64_t count; /* of what a scan has visited */
+    uint64_t count; /* of the elements that a scan has visited */
     /* Where a verb that is_many prints its results, and the text gathered there unless that is the
      * output itself. */
     struct output *items;
@@ -233,7 +233,7 @@ struct verb {
     enum change change;
     /* Whether `print` prints something after many results. */
     bool (*has_more)(const struct answer *answer);
-    /* What EXISTS means when it is a no; NULL when it is not. */
+    /* The words for EXISTS when it is a no; NULL when it is not. */
     const char *refused;
     const char
         *done; /* participle, "added": for the result of a feed and for an ambiguous result */

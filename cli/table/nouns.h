@@ -55,7 +55,7 @@ START(semaphore_resize);
 PRINT(semaphore_print_resize);
 START(semaphore_drop);
 
-/* What --exact and --estimated ask for. */
+/* The form that --exact and --estimated select. */
 uint32_t members_of(const struct command *command);
 OPEN(visitors_open);
 CLOSE(visitors_close);

@@ -8,7 +8,7 @@ static const struct column listing_columns[] = {
     {.title = "noun", .ink = INK_NOUN},   {.title = "name"},
     {.title = "size", .is_number = true}, {.title = "left", .is_number = true},
     {.title = "holder", .ink = INK_GOOD}, {.is_end = true}};
-/* The severity, the subject, what is found and what to do. */
+/* The severity, the subject, the finding and the remedy. */
 static const struct column finding_columns[] = {{.ink = INK_NONE},
                                                 {.ink = INK_NOUN},
                                                 {.is_text = true},

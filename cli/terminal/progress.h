@@ -1,4 +1,4 @@
-/* Progress: one line on a terminal that shows what a command has done, and overwrites itself. */
+/* Progress: one line on a terminal that shows the progress of a command, and overwrites itself. */
 #ifndef MCDS_CLI_TERMINAL_PROGRESS_H
 #define MCDS_CLI_TERMINAL_PROGRESS_H
 

@@ -1,4 +1,4 @@
-/* Terminal: what the terminal of a stream can show. */
+/* Terminal: the abilities of the terminal of a stream. */
 #include "terminal/terminal.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Terminal: what the terminal of a stream can show. */
+/* Terminal: the abilities of the terminal of a stream. */
 #ifndef MCDS_CLI_TERMINAL_TERMINAL_H
 #define MCDS_CLI_TERMINAL_TERMINAL_H
 

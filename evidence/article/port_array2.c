@@ -1,4 +1,4 @@
-/* MCArray2: elements appended to one key. Printed as it stands, and once more with the returns
+/* MCArray2: elements appended to one key. Printed unchanged, and once more with the returns
  * where they were meant. */
 #include "article/article.h"
 

@@ -12,7 +12,7 @@ static const char *const none[] = {NULL};
 static const char *const one[] = {"1", NULL};
 static const char *const two[] = {"2", NULL};
 
-/* Another client's change, while the first stands still. */
+/* Another client's change, while the first is paused. */
 struct rival {
     struct article_array1 array;
     double pause_s;
@@ -64,7 +64,7 @@ static bool reads(mcds_array *array, const char *expected)
     return true;
 }
 
-/* What another client does while the first of ours stands still. */
+/* The change of another client while the first of ours is paused. */
 struct our_rival {
     struct world *world;
     mcds_array *array;
@@ -138,7 +138,7 @@ static bool A3_eviction_ours(struct world *world)
     SHOW(world_evict(world, "mcds:a1:x") == 1);
     ANSWERS(MCDS_LOST, mcds_array_scan(reader, write_down, &text));
     ANSWERS(MCDS_LOST, add(array, "1"));
-    ANSWERS(MCDS_OK, add(array, "1")); /* who has been told may begin anew */
+    ANSWERS(MCDS_OK, add(array, "1")); /* a caller that was told of the loss may begin again */
     return reads(array, "1;");
 }
 

@@ -15,7 +15,7 @@ static bool B1_never_created_article(struct world *world)
     return true;
 }
 
-/* Values of a list of ours, with a comma behind each. */
+/* Values of a list of ours, each with a comma after it. */
 static bool write_down(void *context, mcds_bytes value)
 {
     struct text *text = context;
@@ -69,7 +69,7 @@ static bool count_values(void *context, mcds_bytes value)
     return true;
 }
 
-/* After a loss that it has been told of, a handle goes on. */
+/* After it has reported a loss, a handle accepts pushes again. */
 static int push_anew(mcds_list *list)
 {
     int answer = mcds_list_push(list, mcds_text("2"));
@@ -350,7 +350,7 @@ static bool B8_compaction_without_ids_article(struct world *world)
     SHOW(memcache_set(&mc[0], KEY, "+1", 0) == DONE);
     actor_loses_reply(mc[0].actor, MCDS_APPEND, 1);
     SHOW(article_array2_add_mended(&mc[0], KEY, "+5") == NETWORK_ERROR);
-    SHOW(compact_by_cas(&mc[1])); /* and nobody can tell any more whose +5 it is */
+    SHOW(compact_by_cas(&mc[1])); /* and the owner of the +5 is unknown now */
     SHOW(article_array2_add_mended(&mc[0], KEY, "+5") == DONE);
     SHOW(memcache_peek_is(world, KEY, "+1+5+5"));
     return true;

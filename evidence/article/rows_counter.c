@@ -223,7 +223,7 @@ static bool C6_failover_and_back_article(struct world *world)
     static struct world second;
     struct memcache mc = memcache_of(world_actor(world));
     SHOW(article_increment(&mc, KEY, 1000) == DONE);
-    SHOW(world_open(&second)); /* the first server is down, the ring goes on */
+    SHOW(world_open(&second)); /* the first server is down, the ring uses the other */
     struct memcache there = memcache_of(world_actor(&second));
     enum answer answer = DONE;
     for (int i = 0; i < 50 && answer == DONE; i++)
@@ -240,7 +240,7 @@ static bool C6_failover_and_back_ours(struct world *world)
     struct actor *actor = world_actor(world);
     mcds_counter *counter = open_counter(actor, "x", 0, 0);
     mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
-    int kept = 0; /* by the caller, who knows that none of them was counted */
+    int kept = 0; /* by the caller: none of them was counted */
     SHOW(counter != NULL);
     ANSWERS(MCDS_OK, mcds_counter_add(counter, 1000, NULL));
     actor->unreachable = true;

@@ -225,7 +225,8 @@ static bool L7_failover_article(struct world *world)
     struct article_lock here;
     SHOW(meet(world, &p, 60));
     SHOW(gets(&p.a));
-    SHOW(world_open(&second)); /* B cannot reach the first server, and its ring goes on */
+    SHOW(
+        world_open(&second)); /* B cannot reach the first server, and its ring uses the other */
     struct actor *actor = world_actor(&second);
     struct memcache mc = memcache_of(actor);
     article_lock_init(&p.b, &mc, "x", 60);
@@ -452,10 +453,10 @@ static bool L14_paused_holder_article(struct world *world)
     int resource = 0;
     SHOW(meet(world, &p, 5));
     SHOW(gets(&p.a));
-    world_pass(world, 6); /* A stands still */
+    world_pass(world, 6); /* A is paused */
     SHOW(gets(&p.b));
     resource = 2;
-    resource = p.a.locked ? 1 : resource; /* A goes on; nothing it could ask says no */
+    resource = p.a.locked ? 1 : resource; /* A resumes; no server would refuse it */
     SHOW(resource == 1 && p.b.locked);
     return true;
 }
@@ -490,7 +491,7 @@ static bool L15_holder_does_not_learn_ours(struct world *world)
     SHOW(gather(world, &t, LEASE_MS));
     ANSWERS(MCDS_OK, mcds_lock_try_acquire(t.a, &t.of_a));
     SHOW(mcds_lock_remaining_ms(t.a, &t.of_a) > 4500);
-    for (int i = 0; i < 5; i++) { /* and it can go on */
+    for (int i = 0; i < 5; i++) { /* and it can continue */
         world_pass(world, 2);
         ANSWERS(MCDS_OK, mcds_lock_renew(t.a, &t.of_a));
         ANSWERS(MCDS_BUSY, mcds_lock_try_acquire(t.b, &t.of_b));

@@ -508,8 +508,9 @@ static bool E15_silent_hole_ours(struct world *world)
     SHOW(world_evict(world, "mcds:ep1:x:10000:") == 1);
     SHOW(put_ours(world, log, 1011.0, 1001.0, "a"));
     SHOW(put_ours(world, log, 1021.0, 1021.0, "c"));
-    SHOW(sees_hole(log, "a;c;"));                    /* it has known the key */
-    SHOW(put_ours(world, log, 1021.0, 1011.0, "d")); /* and tells all others when it writes */
+    SHOW(sees_hole(log, "a;c;")); /* it has known the key */
+    SHOW(put_ours(world, log, 1021.0, 1011.0,
+                  "d")); /* and reports it to all others when it writes */
     return sees_hole(other, "a;d;c;");
 }
 

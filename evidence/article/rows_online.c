@@ -306,7 +306,7 @@ static bool O7_reset_by_a_client_ours(struct world *world)
     world_at(world, 6000);
     for (int i = 0; i < 100; i++)
         somebody_comes_ours(&others);
-    /* Nobody swaps and nobody resets: whoever comes while it is read is in the next reading. */
+    /* Nothing is swapped or reset: a visitor of the time of a reading is in the next reading. */
     actor_pauses(actor, MCDS_GET, 1, seven_come, &others);
     ANSWERS(MCDS_OK, mcds_online_get(online, 0, &value));
     world_at(world, 6060);

@@ -204,7 +204,7 @@ static bool T3_element_evicted_ours(struct world *world)
     return true;
 }
 
-/* What another client does while the first stands still for longer than its lock lives. */
+/* The change of another client while the first is paused for longer than its lock lives. */
 struct rival {
     struct article_table table;
     enum answer (*act)(struct article_table *table, const char *key);

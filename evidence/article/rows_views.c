@@ -257,7 +257,7 @@ static bool W4_counted_twice_ours(struct world *world)
         ANSWERS(MCDS_OK, mcds_views_flush(other));
         SHOW(shows(views, 1001) && shows(other, 1001));
     }
-    SHOW(world_evict(world, "mcds:vb1") == 1); /* and loaded anew */
+    SHOW(world_evict(world, "mcds:vb1") == 1); /* and loaded again */
     return shows(views, 1001);
 }
 

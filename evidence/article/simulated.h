@@ -7,7 +7,7 @@
 
 struct memcache memcache_of(struct actor *actor);
 
-/* What stands there, as the server sees it; "" for nothing. Not counted, never disturbed. */
+/* The value in the server; "" for none. Not counted, never disturbed. */
 uint64_t memcache_peek_number(struct world *world, const char *key);
 bool memcache_peek_is(struct world *world, const char *key, const char *value);
 bool memcache_is_missing(struct world *world, const char *key);

@@ -16,7 +16,7 @@ static const char *const none[] = {NULL};
 static enum told change_article(struct player *player, const char *name, const char *const *add,
                                 const char *const *remove)
 {
-    struct article_array1 array; /* anew each time: an unlock that failed spoils it */
+    struct article_array1 array; /* new each time: an unlock that failed spoils it */
     article_array1_init(&array, &player->mc, name);
     return told_by_answer(article_array1_change(&array, add, remove));
 }
@@ -46,7 +46,7 @@ static enum told read_article(struct player *player, void *handle, const char *n
     return read_texts(&player->mc, key, tally);
 }
 
-/* The hint does not say who makes the key. */
+/* The article does not say which caller creates the key. */
 static enum told add_by_cas(struct player *player, void *handle, const char *name,
                             const char *element)
 {

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURN 4 /* calls of one player on one object before it goes on to the next */
+#define TURN 4 /* calls of one player on one object before it takes the next */
 #define ADDED_IN_TURN 1
 #define REMOVED_IN_TURN 3
-#define GROUP (PLAYERS / 2) /* of players who are at one object at a time */
+#define GROUP (PLAYERS / 2) /* players that use one object at a time */
 
 /* What must be there when a player's calls below some number have been made. */
 enum expected { THERE, GONE, EITHER };

@@ -13,7 +13,7 @@ struct tally {
     const struct match *match;
     bool ordered; /* look at the order too; only when the match is over */
     uint32_t counts[PLAYERS][CALLS_MAX];
-    uint32_t next[PLAYERS]; /* no smaller number comes first behind the last one */
+    uint32_t next[PLAYERS]; /* no smaller number comes first after the last one */
     uint64_t foreign;       /* nobody's element, or with another's value */
     uint64_t disorder;      /* of what one player was told is there, in its order */
 };

@@ -33,11 +33,11 @@ struct resource {
     uint64_t number;
     uint64_t writes; /* that were let through */
     uint64_t fence;
-    uint64_t newest; /* when the newest of those who were let in asked */
+    uint64_t newest; /* when the newest of those that were let in asked */
     uint64_t overlaps;
     uint64_t violations;
     const struct tenure *inside[FIGHTERS];
-    bool sat; /* of the one who does */
+    bool sat; /* of the player that does */
 };
 
 static struct resource *resource_of(const struct player *player)

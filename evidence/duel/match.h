@@ -32,8 +32,8 @@ enum column {
     LOST,       /* acknowledged, and not there */
     DOUBLED,    /* there more often than it was asked for */
     WRONG,      /* there though it was removed or refused; read and not so; out of order */
-    OVERLAPS,   /* a holder who began while another's right stood */
-    VIOLATIONS, /* writes that were let through behind those of a later holder */
+    OVERLAPS,   /* a holder that began while another's right was valid */
+    VIOLATIONS, /* writes that were let through after those of a later holder */
     COLUMNS
 };
 #define COLUMN(name) (1u << (name))
@@ -76,7 +76,7 @@ struct side {
     /* After so many requests the article's caller gives up to wait for a lock. 0: never. */
     uint32_t operations;
     uint32_t lap; /* the players meet before every so many calls; 0: once */
-    /* There the wall clocks of all are put forward, and stand still in between. 0: they run. */
+    /* There the wall clocks of all are put forward; between them they stop. 0: they run. */
     uint32_t lap_s;
     size_t stage_size; /* zeroed memory for all players */
     const void *parts; /* of the kind of side */

@@ -1,4 +1,4 @@
-/* Online: six minutes of the clients' clocks, each with its own visitors, who come once. Each
+/* Online: six minutes of the clients' clocks, each with its own visitors, each of which comes once. Each
  * minute is judged separately. */
 #include <stdio.h>
 

@@ -12,7 +12,7 @@
 static enum told add_article(struct player *player, void *handle, const char *name,
                              const char *element)
 {
-    struct article_table table; /* anew each time: an unlock that failed spoils it */
+    struct article_table table; /* new each time: an unlock that failed spoils it */
     (void)handle;
     article_table_init(&table, &player->mc, name);
     return told_by_answer(article_table_add(&table, element));

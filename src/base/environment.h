@@ -42,7 +42,7 @@ static inline uint64_t mcds__forks(void)
     return atomic_load_explicit(&mcds__fork_count, memory_order_relaxed);
 }
 
-/* Guards the lists of what this process has open. A fork holds it: a child finds them whole. */
+/* Guards the lists of the files and stores that this process has open. A fork holds it: a child finds them whole. */
 void mcds__registry_lock(void);
 void mcds__registry_unlock(void);
 

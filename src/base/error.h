@@ -10,7 +10,7 @@
 #define MCDS__REASON_MAX 450
 
 /* Copy a text into a sentence, with what a terminal would act on, and bytes that are no UTF-8, as
- * \xHH. What does not fit is cut. Returns the length. Its output stays the same if shown again. */
+ * \xHH. A longer text is cut. Returns the length. Its output stays the same if shown again. */
 size_t mcds__show(char *out, size_t capacity, const char *text);
 
 /* Record a failure and return its result. `why` is a cause without MCDS_CAUSE_; the arguments

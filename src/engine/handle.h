@@ -14,7 +14,7 @@ struct mcds__handle {
     mcds_store *store;
     char *name;
     _Atomic uint32_t references;
-    /* Frees what the structure owns besides its name; may be NULL. */
+    /* Frees the memory of the structure besides its name; may be NULL. */
     void (*destroy)(struct mcds__handle *handle);
 };
 

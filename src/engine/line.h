@@ -1,6 +1,6 @@
 /* Lines: operations of one pipeline that wait for the same place.
  *
- * A place is what only a few operations may use at once, for instance a key that takes a
+ * A place is a resource that only a few operations may use at once, for instance a key that takes a
  * certain number of bytes in flight. An operation that must wait for it joins the line of the
  * place, and has sent nothing. Only the first of a line tries again: when an operation leaves
  * the place, or at its wake_ns, because a place may also be used by other pipelines. When the
@@ -21,7 +21,7 @@
 /* Bytes of the operations of one pipeline that are under way at a place. */
 #define MCDS__LINES_BYTES_MAX 16384
 
-/* What the operations of one pipeline share. All zero at the start. */
+/* The state that the operations of one pipeline share. All zero at the start. */
 struct mcds__lines {
     uint32_t waiting; /* operations */
     bool only_waits;  /* none is with the servers, or about to be sent */

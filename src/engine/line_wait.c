@@ -6,7 +6,7 @@
 #include "base/environment.h"
 #include "engine/line.h"
 
-/* What is longer counts as this: it is under way alone. */
+/* A longer value counts as this: it is in flight alone. */
 #define BYTES_MAX MCDS__LINES_BYTES_MAX
 
 int64_t mcds__line_now_ns(const struct mcds__operation *operation)

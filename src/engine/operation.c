@@ -104,7 +104,7 @@ void mcds__operation_free(struct mcds__operation *operation)
         mcds__buffer_free(&operation->values);
 }
 
-/* Free what the operation holds and leave its sentence in mcds_errmsg(); returns the result. */
+/* Free the operation's memory and leave its sentence in mcds_errmsg(); returns the result. */
 static int operation_end(struct mcds__operation *operation)
 {
     mcds__operation_free(operation);
@@ -177,7 +177,7 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
     return MCDS__DONE;
 }
 
-/* Whether the cause is what a key holds. */
+/* Whether the cause is a stored value. */
 static bool is_about_a_value(const mcds_reason *detail)
 {
     switch (detail->cause) {

@@ -27,7 +27,7 @@ struct mcds__operation_kind {
     const char *verb;
     size_t size; /* of the whole struct */
     enum mcds__step (*step)(struct mcds__operation *operation);
-    /* Frees what the operation holds besides `values`, or NULL. */
+    /* Frees the operation's memory besides `values`, or NULL. */
     void (*release)(struct mcds__operation *operation);
 };
 
@@ -36,7 +36,7 @@ struct mcds__operation_kind {
 
 #define MCDS__VALUES_CAPACITY 256
 
-/* What an operation has made of a value that was read for a combined batch; the others of the
+/* The result of an operation for a value that was read for a combined batch; the others of the
  * batch use it too. All zero at the start of a batch. */
 struct mcds__shared {
     uint32_t uses; /* operations that have asked for it */
@@ -103,7 +103,7 @@ struct mcds__operation {
 void mcds__operation_begin(struct mcds__operation *operation,
                            const struct mcds__operation_kind *kind, mcds_store *store,
                            const char *name, int64_t wait_ns);
-/* Make what follows the common part zero. */
+/* Make the members after the common part zero. */
 void mcds__operation_clear(struct mcds__operation *operation);
 /* The monotonic clock: the time when the operation began, until it asks for its first batch;
  * afterwards the clock is read. */
@@ -169,7 +169,7 @@ static inline mcds_bytes mcds__operation_value(struct mcds__operation *operation
     return mcds__reply_value(&operation->batch, request);
 }
 
-/* Free what the operation holds, on every way out of it. */
+/* Free the operation's memory, on every way out of it. */
 void mcds__operation_free(struct mcds__operation *operation);
 /* Whether mcds_last_error() describes it: each failure, and BUSY, which has two causes. */
 static inline bool mcds__result_has_cause(int result)

@@ -56,7 +56,7 @@ static inline void *mcds__call_begin_zero(struct mcds__operation *own,
     return operation;
 }
 
-/* Free an operation that could not be prepared, but not what it holds. */
+/* Free an operation that could not be prepared, but not the memory that it holds. */
 void mcds__call_forget(const struct mcds__start *start, void *operation);
 
 /* Start a prepared operation in its pipeline, or, where the call waits, run it to its end.

@@ -9,7 +9,7 @@
 
 #include "engine/operation.h"
 
-/* What a pipeline knows of one life. */
+/* The knowledge of a pipeline about one life. */
 struct mcds__proof {
     uint64_t place; /* of the handle; 0: unused */
     uint64_t life;

@@ -1,4 +1,4 @@
-/* What memcached's commands mean, for the backends that execute them: memory: and lmdb:. */
+/* The meaning of memcached's commands, for the backends that execute them: memory: and lmdb:. */
 #ifndef MCDS_STORE_COMMAND_H
 #define MCDS_STORE_COMMAND_H
 

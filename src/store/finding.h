@@ -11,7 +11,7 @@ struct mcds__report {
     bool ended; /* the visitor has ended the inspection */
 };
 
-/* Report a finding. `fix` says what to do about it, or is "". */
+/* Report a finding. `fix` is the remedy, or "". */
 void mcds__report(struct mcds__report *report, mcds_severity severity, const char *fix,
                   const char *format, ...) MCDS_PRINTF(4, 5);
 

@@ -1,4 +1,4 @@
-/* Plays in which no server forgets: behind relays that inject faults, with and without a
+/* Plays in which no server forgets, through relays that inject faults, with and without a
  * proxy. */
 #include <stdio.h>
 

@@ -121,7 +121,7 @@ static bool start_processes(struct chaos *chaos, const char *uri)
     return true;
 }
 
-/* One after the other, while the others go on. */
+/* One after the other, while the others continue. */
 static void strike(struct chaos *chaos, int signal)
 {
     for (int i = 0; i < KILLED_MAX && signal != 0; i++) {

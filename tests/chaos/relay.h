@@ -52,7 +52,7 @@ struct relay {
     struct relay_line lines[RELAY_LINES];
 };
 
-/* Listen at a free port of loopback, for a server that runs. False: no socket to be had. */
+/* Listen at a free port of loopback, for a server that runs. False: no socket. */
 bool relay_start(struct relay *relay, const struct server *target, uint64_t seed);
 /* None at the start. The rate is for each kind where all are chosen; fewer kinds share it. */
 void relay_set_faults(struct relay *relay, uint32_t kinds, uint32_t ppm);

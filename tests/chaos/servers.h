@@ -33,7 +33,7 @@ struct chaos_trouble {
     /* What befalls the servers, so many times at most, and as long as somebody plays. */
     bool (*strike)(struct chaos *chaos, struct chaos_servers *at);
     int strikes;
-    /* Keys go that stand for a part of a table or set only: of these, each must be one key. */
+    /* Keys vanish that hold only a part of a table or set: these must have one key each. */
     bool parts_go;
 };
 
@@ -44,14 +44,14 @@ void chaos_servers_expect(struct chaos *chaos, const struct chaos_trouble *troub
 bool chaos_servers_start(struct chaos *chaos, struct chaos_servers *at, char *const *options);
 /* Open stores, through the proxy if it has been started; these are options of the URI. */
 bool chaos_servers_open(struct chaos_servers *at, const char *options);
-/* Tells what the relays have done. */
+/* Prints the faults that the relays have injected. */
 void chaos_servers_close(struct chaos_servers *at);
 
 /* Play a round and judge it. */
 bool chaos_servers_round(struct chaos *chaos, struct chaos_servers *at,
                          const struct chaos_trouble *trouble, bool may_lose);
 
-/* Halt one of the servers for this long, while the others go on. */
+/* Halt one of the servers for this long, while the others continue. */
 bool chaos_servers_halt(struct chaos *chaos, struct chaos_servers *at, uint64_t us);
 
 #endif

@@ -18,7 +18,7 @@ LIMIT_S = 200
 # and mcds rightly ends a command whose lease it could not renew.
 LEASE = "5s"
 LONG = "10s"
-# Tells its own pid and its child's, and on TERM leaves a mark but goes on.
+# Prints its own pid and its child's, and on TERM leaves a mark but continues.
 STUBBORN = """
 trap 'echo TERM >>mark' TERM
 sh -c 'trap "" TERM; echo $$; exec sleep 1000' &
@@ -34,7 +34,7 @@ echo $$
 exec sleep 1000
 """
 
-# Leaves its group, and in it a dead child after whom it does not look; tells its pid.
+# Leaves its group, and in it a dead child for which it does not wait; prints its pid.
 NEGLIGENT = """
 import os, signal, sys
 if os.fork() == 0:
@@ -56,7 +56,7 @@ setsid sh -c 'echo $$; exec sleep 1000 >/dev/null 2>&1' &
 cat
 exit 3
 """
-# Leaves a process in its group whose first thread has ended; tells the pid.
+# Leaves a process in its group whose first thread has ended; prints the pid.
 HEADLESS = """
 import ctypes, os, sys, threading, time
 if os.fork() == 0:

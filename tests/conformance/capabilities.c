@@ -90,7 +90,7 @@ static void cas_on_store_is_honest(struct world *world)
         mcds_cas_token told = writes[i].reply.cas;
         mcds_cas_token seen = get_reply(world, k).cas;
         bool is_count = writes[i].command == MCDS_INCR;
-        if (!is_count) /* which may tell it or leave it out */
+        if (!is_count) /* which may report the token or leave it out */
             assert_int_equal(told.connection != 0, world->can.cas_on_store);
         if (told.connection == 0)
             continue;

@@ -26,7 +26,7 @@ static void counting(struct world *world)
     assert_int_equal(get_reply(world, k).flags, 21);
 }
 
-/* NUL ends the number: memcached before 1.6.22 looks for a minus behind one of 2^63 and
+/* NUL ends the number: memcached before 1.6.22 looks for a minus after one of 2^63 and
  * more. */
 static mcds_request count_from(struct world *world, const char *number, mcds_command command,
                                uint64_t delta)

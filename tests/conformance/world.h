@@ -53,7 +53,7 @@ void check_outcome(mcds_outcome outcome, mcds_outcome expected, const char *file
 #define EXPECT(world, expected, ...)                                                           \
     check_outcome(run(world, &(mcds_request){__VA_ARGS__}), expected, __FILE__, __LINE__)
 
-/* What the key holds must be `value`; spaces behind it are taken for the padding of a
+/* What the key holds must be `value`; spaces after it are taken for the padding of a
  * number. */
 #define EXPECT_VALUE(world, which, value) check_value(world, which, value, __FILE__, __LINE__)
 void check_value(struct world *world, mcds_bytes which, mcds_bytes value, const char *file,

@@ -102,7 +102,7 @@ static void what_two_programs_count_is_saved_once(void **state)
         end(&programs[p]);
 }
 
-/* A new store that knows nothing goes on from what the database has. */
+/* A new, empty store continues from the numbers in the database. */
 static void the_database_is_what_lasts(void **state)
 {
     (void)state;

@@ -20,7 +20,7 @@
 #define SHARES 8
 #define CROWD_MAX 200
 
-/* What listens where memcached did. It says its text to whoever speaks, and hangs up; without a
+/* A server at the address of memcached. It sends its text to each client, and hangs up; without a
  * text it takes connections and says nothing. */
 struct impostor {
     const char *text;

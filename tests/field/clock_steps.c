@@ -113,7 +113,7 @@ static void visit_all(mcds_visitors *visitors, mcds_online *online)
     }
 }
 
-/* Who comes again after the clock is right again is known. */
+/* A visitor that returns after the clock is right again is known. */
 static void a_visitor_is_counted_once(void **state)
 {
     (void)state;

@@ -193,7 +193,7 @@ static void a_reader_of_every_second_sees_each_once(void **state)
     }
 }
 
-/* Settings by chance: late and chunk may be the default, or anything that is allowed. */
+/* Random settings: late and chunk may be the default, or any number that is allowed. */
 static mcds_log_options draw_options(uint64_t *random)
 {
     static const uint64_t most_ms[] = {20000, 20000, 200000, 200000, 86400000, 2592000000};

@@ -1,6 +1,6 @@
 /* memcached | memory: every structure on a store that forgets: it evicts some or all, is flushed, or
  * begins again empty. Each read ends, shows nothing that was never written, and where something is
- * missing tells of it; later changes and reads are judged in the same way. FIELD_ROUNDS;
+ * missing reports it; later changes and reads are judged in the same way. FIELD_ROUNDS;
  * FORGETS_ONLY names a structure. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct play {
     enum event event;
     bool is_piped;
     uint32_t percent; /* of the memory that is written over */
-    bool is_told;     /* of a loss: once is enough, for what is written then begins anew */
+    bool is_told;     /* of a loss: once is enough, because the structure is then empty */
     int wrong;
 };
 
@@ -119,7 +119,7 @@ static void let_it_forget(struct play *play)
     }
 }
 
-/* A log and views tell of a loss where something that is left tells of it. */
+/* A log and views report a loss where a key that is left shows it. */
 static bool always_tells(const struct subject *subject)
 {
     return subject->kind <= SUBJECT_PARTS && strcmp(subject->name, "log") != 0 &&

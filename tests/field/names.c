@@ -35,7 +35,7 @@ static void add_name(const void *bytes, size_t length)
 
 static void make_names(void)
 {
-    /* What stands in the secret of XXH3 where such names are mixed with it. */
+    /* The bytes of the secret of XXH3 with which such names are mixed. */
     static const unsigned char secret[] = {0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe};
     static const char *const odd[] = {"%41", "A%",    "a:b",  "a",     ":a",
                                       "a:",  "a:b:c", "~",    "~a",    "x 1",

@@ -1,4 +1,4 @@
-/* A program that, when it is set-uid, becomes its owner for good, as sudo does: whoever has started it
+/* A program that, when it is set-uid, becomes its owner for good, as sudo does: the user that has started it
  * cannot signal it. Prints its process id and waits; with an argument, prints the user instead. */
 #include <signal.h>
 #include <stdio.h>

@@ -77,7 +77,7 @@ CHANGES = [
     (["set", "remove", "ordered", "element 0", "--list"], None),
 ]
 
-# Everything is read, then changed, then read again: a later version goes on with what it finds.
+# Everything is read, then changed, then read again: a later version continues with the data that it finds.
 READS = [
     *[(["counter", "get", name, *option], None)
       for name, option in (("signed", []), ("plain", []), ("striped", ["--stripes", "4"]),

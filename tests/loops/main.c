@@ -214,7 +214,7 @@ static void close_all(void *context)
     leaving->closed++;
 }
 
-/* Whoever takes a completion leaves the loop and closes everything, though others are under way. */
+/* The taker of a completion leaves the loop and closes everything, though others are in flight. */
 static void everything_closes_within_the_loop(void **state)
 {
     (void)state;
@@ -234,7 +234,7 @@ static void everything_closes_within_the_loop(void **state)
     }
 }
 
-/* The memory that a store and all that stands on it has asked for. */
+/* The memory that a store and its handles have allocated. */
 static size_t bytes;
 static size_t bytes_most;
 

@@ -19,7 +19,7 @@
 #define DROP_EVERY 6
 /* Of an element. */
 #define LENGTH 600
-/* Forty of these stand in blocks. */
+/* Forty of these are in blocks. */
 #define LONG 14000
 #define LONGEST 600000
 

@@ -39,7 +39,7 @@ struct ledger {
     uint64_t stored;
     uint32_t births[LIVES_MAX];
     uint32_t lives;
-    bool has_twins; /* two lives began in one second: nobody can tell them apart */
+    bool has_twins; /* two lives began in one second: they cannot be distinguished */
 };
 
 struct adder {
@@ -132,7 +132,7 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
         begin(adder, client, done != NULL && done->result == MCDS_AMBIGUOUS && adder->retries);
 }
 
-/* Who reads meanwhile: the sum of all stripes is one that the counter may have had between the
+/* A concurrent reader: the sum of all stripes is one that the counter may have had between the
  * begin and the end of the call. */
 struct reader {
     struct ledger *ledger;
@@ -341,7 +341,7 @@ static void a_strict_counter_tells_of_loss(void **state)
     assert_int_equal(totals.lost, 0);
 }
 
-/* Who repeats an increment whose reply was lost counts twice. The same check must catch it. */
+/* A client that repeats an increment whose reply was lost counts twice. The same check must catch it. */
 static void a_repeated_increment_is_caught(void **state)
 {
     (void)state;

@@ -137,7 +137,7 @@ struct bounds {
     int64_t most;
 };
 
-/* Whoever lives brings what is left. */
+/* Each live process flushes the rest. */
 static bool flush_all(struct process *processes, struct bounds *bounds)
 {
     for (uint32_t i = 0; i < CLIENTS; i++)

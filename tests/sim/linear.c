@@ -162,7 +162,7 @@ static void calls_on_a_counter(void **state)
     run_many(&history_counter, network_faults, NULL, 1500);
 }
 
-/* It may begin anew at any time; what was in it before does not come back. */
+/* It may become empty at any time; its earlier contents do not return. */
 static void calls_on_a_counter_that_is_lost(void **state)
 {
     (void)state;

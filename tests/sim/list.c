@@ -22,7 +22,7 @@
 #define FILLS 2600
 #define LENGTH 9000
 #define LONG 1100000
-/* By one who only reads. */
+/* By a client that only reads. */
 #define FETCHES 12
 
 enum fate { NOT_BEGUN, UNDER_WAY, PUSHED, DOUBTFUL, REFUSED };
@@ -178,7 +178,7 @@ static const char *judge(const struct ledger *ledger)
     return NULL;
 }
 
-/* Who reads while others push: what was shown stays as it was shown, and more comes behind it. */
+/* A reader while others push: the values that were shown stay, and more follow them. */
 struct following {
     struct ledger *ledger;
     mcds_list *list;

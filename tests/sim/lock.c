@@ -40,9 +40,9 @@ struct world {
     bool watches;     /* the first client does nothing but watch the lock */
     bool drops;       /* now and then a lock is dropped after its release */
     bool quiet;       /* a violation is expected */
-    bool prompt;      /* who waits must see soon that it is free */
+    bool prompt;      /* a waiting client must see soon that it is free */
     int64_t free_ns;  /* since when it is free, as far as is known; 0: it is not */
-    bool hasty;       /* nobody works: who has the lease lets it go at once */
+    bool hasty;       /* nobody works: a holder releases at once */
     uint64_t seed;
     uint64_t stored; /* the fence, in the server */
     bool fell;       /* the server has it from a creation that is older than one before */

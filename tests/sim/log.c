@@ -34,7 +34,7 @@ struct ledger {
     uint64_t put;
     uint64_t doubts;
     uint64_t gaps;
-    uint64_t tail_gaps; /* of them, those that were told to who follows */
+    uint64_t tail_gaps; /* of them, those that a tail has reported */
     char wrong[200];    /* a result that cannot be */
 };
 

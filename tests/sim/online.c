@@ -134,7 +134,7 @@ static bool is_in(double number, double least, double most)
     return number >= least - 1e-6 && number <= most + 1e-6;
 }
 
-/* The windows are the union of their buckets, and the estimate leaves out a quarter of those who
+/* The windows are the union of their buckets, and the estimate leaves out a quarter of those that
  * were active in the oldest one only. */
 static bool check(mcds_sim *sim, const struct ledger *ledger, mcds_online *online)
 {
@@ -215,7 +215,7 @@ static void each_window_counts_each_visitor_once(void **state)
     memset(&totals, 0, sizeof totals);
     PLAY (seed, 1000) {
         mcds_sim_options options = network_faults(seed);
-        options.pause_ppm = 0; /* event time stands still, and so must the lives of the keys */
+        options.pause_ppm = 0; /* event time does not advance, so the keys must not expire */
         options.late_ms_max = 2000;
         assert_true(run(options, &totals));
     }

@@ -46,7 +46,7 @@ uint32_t play_calls(uint32_t usual);
 int play_open(const mcds_sim_options *options, mcds_sim **sim_out);
 void play_close(mcds_sim *sim);
 
-/* mcds_sim_run; after each step `check` tells what is wrong, or NULL. Returns what is. */
+/* mcds_sim_run; after each step `check` returns the violation, or NULL. Returns the first one. */
 const char *play_run(mcds_sim *sim, uint64_t event_max, const char *(*check)(void *context),
                      void *context);
 /* The number that the server has under this key at this moment, or `none`. */

@@ -146,7 +146,7 @@ static bool see(void *context, mcds_bytes element, uint64_t count)
     return true;
 }
 
-/* Who fetches meanwhile. */
+/* A client that scans meanwhile. */
 struct fetcher {
     struct ledger *ledger;
     mcds_set *set;

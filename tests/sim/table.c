@@ -2,7 +2,7 @@
  * acknowledged change counts once, each call is told what it changed, and what the server has
  * forgotten is LOST.
  *
- * Each change of a key adds or subtracts its own power of five, so a value tells which changes it
+ * Each change of a key adds or subtracts its own power of five, so a value shows which changes it
  * holds, and how often. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -423,7 +423,7 @@ static void nothing_is_invented_after_a_loss(void **state)
     SEEN(totals.lost > 0 && totals.told > 0);
 }
 
-/* As long as its root is there, a part that is gone is LOST for whoever asks for what was in it. */
+/* As long as its root is there, a part that is gone is LOST for each read of its entries. */
 static void what_is_lost_is_told(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* Views in the simulated world: no view is counted twice, in the value or in the database, and
- * none that was acknowledged is missing, whoever flushes when and whatever is lost on the way. A drop
+ * none that was acknowledged is missing, at any times of flushes and after any loss on the way. A drop
  * erases what was counted before it and is not in the database, and nothing that is counted later. */
 #include <setjmp.h>
 #include <stdarg.h>

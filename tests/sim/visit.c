@@ -160,7 +160,7 @@ static void a_visitor_counts_once_a_period(void **state)
     memset(&totals, 0, sizeof totals);
     PLAY (seed, 2000) {
         mcds_sim_options options = network_faults(seed);
-        options.pause_ppm = 0; /* event time stands still, and so must the lives of the keys */
+        options.pause_ppm = 0; /* event time does not advance, so the keys must not expire */
         options.late_ms_max = 2000;
         assert_true(run(options, &totals));
     }

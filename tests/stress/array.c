@@ -19,7 +19,7 @@
 #define STEP_MAX 2
 #define ABSENT UINT32_MAX
 
-/* What a note is about. CHANGE: `what` tells the array and how many are removed and added, OWN:
+/* What a note is about. CHANGE: `what` has the array and how many are removed and added, OWN:
  * how many elements are there after, ABSENT: no array. */
 enum verb { CHANGE, SUM, WHOLE, OWN };
 

@@ -37,7 +37,7 @@ static void sees_fences_that_fall_or_repeat(void **state)
     assert_false(fences_grow(falls, 2));
     struct tenure repeats[] = {{0, 10, 20, 8}, {5, 30, 40, 8}};
     assert_false(fences_grow(repeats, 2));
-    /* who asked before the other had acquired may have drawn either way */
+    /* a client that asked before the other had acquired may have drawn before or after it */
     struct tenure together[] = {{0, 10, 20, 8}, {9, 30, 40, 7}};
     assert_true(fences_grow(together, 2));
 }

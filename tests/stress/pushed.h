@@ -1,7 +1,7 @@
 /* Values that members push to what all share, and what a reader finds of them.
  *
  * A note about values: `what` is the number of the member's first, `number` how many they are,
- * `verb` what they were pushed to. Notes about anything else have the number 0 and tell the next
+ * `verb` what they were pushed to. Notes about anything else have the number 0 and contain the next
  * value, so a value's note is the last that is not above it. */
 #ifndef MCDS_TESTS_STRESS_PUSHED_H
 #define MCDS_TESTS_STRESS_PUSHED_H

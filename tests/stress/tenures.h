@@ -16,7 +16,7 @@ struct tenure {
 /* No two were holders at one time. Changes the order of the log. */
 bool tenures_are_apart(struct tenure *tenures, size_t count);
 
-/* Whoever asked after another had acquired got a larger fence, and no fence came twice. Changes
+/* A client that asked after another had acquired got a larger fence, and no fence came twice. Changes
  * the order of the log. */
 bool fences_grow(struct tenure *tenures, size_t count);
 

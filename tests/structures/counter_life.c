@@ -296,7 +296,7 @@ struct share {
     int trouble; /* the first result that is not expected */
 };
 
-/* Where time is injected, those who wait make it pass for those who do not: then a call may be too
+/* Where time is injected, calls that wait advance it for the others too: then a call may be too
  * late before it has begun, and has done nothing. */
 static void *add_many(void *argument)
 {

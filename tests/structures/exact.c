@@ -134,7 +134,7 @@ static void many_come_and_go(struct suite *suite)
     }
     mcds_counter *counter = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
     CHECK_VALUE(suite, counter, 820, false);
-    /* Whoever comes takes over what another has left. */
+    /* The next handle takes over the slot that another has left. */
     mcds_counter_close(counter);
     assert_in_range(lose_slots(suite, name), 1, 2);
 }

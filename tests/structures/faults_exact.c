@@ -50,7 +50,7 @@ static void prepare_warm(struct trial *trial)
     CHECK_RESULT(MCDS_OK, mcds_counter_add(trial->counter, DELTA, NULL));
 }
 
-/* Another has left its slot to whoever comes. */
+/* Another has left its slot to the next writer. */
 static void prepare_heir(struct trial *trial)
 {
     mcds_counter *first = NULL;

@@ -201,7 +201,7 @@ static void expect_first(const struct trial *trial, uint32_t calls, struct expec
     model_tell(&model, expected->state);
 }
 
-/* All of them, or, after a failure, the first of them or none; and again, all behind these. */
+/* All of them, or, after a failure, the first of them or none; and again, all after these. */
 static void judge_push_many(struct trial *trial, int result)
 {
     char state[STATE_MAX];
@@ -275,8 +275,8 @@ static void judge_rests(struct trial *trial)
         HOLDS(trial, left == 0);
 }
 
-/* What is pushed after it: not at all, or behind what was there, or alone. A push that meets a clear
- * which is not finished may be in doubt where the store does not tell sizes. */
+/* A value pushed after it is absent, or last, or alone. A push that meets a clear
+ * which is not finished may be in doubt where the store does not report sizes. */
 static void judge_next_push(struct trial *trial, int result)
 {
     struct expected kept[2];

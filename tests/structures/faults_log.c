@@ -26,7 +26,7 @@ static mcds_log *open_log(struct trial *trial)
 {
     mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
     mcds_log *log = NULL;
-    options.flags = MCDS_LOG_BY_ARRIVAL; /* so that all stands in one chunk, or two */
+    options.flags = MCDS_LOG_BY_ARRIVAL; /* so that all events are in one chunk, or two */
     options.retention_ms = RETENTION_MS;
     options.chunk_ms = CHUNK_MS;
     CHECK_RESULT(MCDS_OK, mcds_log_open(trial->store, trial->name, &options, &log));
@@ -203,7 +203,7 @@ static void expect_first(const struct trial *trial, uint32_t calls, struct expec
     model_tell(&model, expected->state);
 }
 
-/* All of them, or, after a failure, the first of them or none; and again, all behind these. */
+/* All of them, or, after a failure, the first of them or none; and again, all after these. */
 static void judge_put_many(struct trial *trial, int result)
 {
     char state[STATE_MAX];
@@ -295,7 +295,7 @@ static void prepare_tail_on(struct trial *trial)
     trial->before = 1;
 }
 
-/* The cursor stands behind what has been visited: with the next calls each event comes once. */
+/* The cursor is after the events that were visited: with the next calls each event comes once. */
 static void judge_tail(struct trial *trial, int result)
 {
     char state[STATE_MAX];
@@ -336,7 +336,7 @@ static void judge_rests(struct trial *trial)
         HOLDS(trial, left == 0);
 }
 
-/* After a failure it is called again; then the log is gone, and can be begun anew. */
+/* After a failure it is called again; then the log is gone, and can be made again. */
 static void judge_drop(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));

@@ -129,7 +129,7 @@ static void read_visitors(struct trial *trial, char *state)
     tell(state, value.closed, value.current);
 }
 
-/* Who is in both is counted in one bucket of the window. */
+/* A visitor in both is counted in one bucket of the window. */
 static void read_online(struct trial *trial, char *state)
 {
     mcds_online *probe = open_online(trial);
@@ -246,7 +246,7 @@ static void judge_count(struct trial *trial, int result)
     judge_read(trial, result, expect_count);
 }
 
-/* After a failure it is called again; then nobody is there, and whoever comes is counted. */
+/* After a failure it is called again; then nobody is there, and each visitor is counted. */
 static void judge_erasure(struct trial *trial, int result, int (*act)(struct trial *trial),
                           expect_calls_of *expect,
                           void (*read)(struct trial *trial, char *state))

@@ -262,8 +262,8 @@ CHANGE(remove, remove_one, model_remove, "ann", true)
 CHANGE(remove_blindly, remove_one, model_remove, "ann", false)
 CHANGE(remove_unknown, remove_one, model_remove, "cat", true)
 
-/* Whoever comes next finishes what was begun, or leaves it to others where the store refuses what
- * his own change does not need. */
+/* The next client finishes what was begun, or leaves it to others where the store refuses requests that
+ * its own change does not need. */
 static void judge_split(struct trial *trial, int result)
 {
     judge_add(trial, result);
@@ -337,7 +337,7 @@ static int act_drop(struct trial *trial)
     return CALL_IN(trial->suite, trial->pipeline, mcds_set_drop, trial->set);
 }
 
-/* After a failure it is called again; then the set is gone, and can be begun anew. */
+/* After a failure it is called again; then the set is gone, and can be made again. */
 static void judge_drop(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
@@ -382,7 +382,7 @@ static const struct scenario scenarios[] = {
 
 static void set_faults(struct suite *suite)
 {
-    /* Counts and places tell more than being there; where trials take their time, one form. */
+    /* Counts and positions show more than membership; where trials take their time, one form. */
     bool all = !suite->own_clock && !suite->can.durable;
     for (form = all ? MCDS_SET_PLAIN : MCDS_SET_BAG;
          form <= (all ? MCDS_SET_LIST : MCDS_SET_BAG); form++)

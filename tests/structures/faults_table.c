@@ -314,7 +314,7 @@ static void will_be_no_number(struct model *model, struct expected *expected)
 CHANGE(incr_word, CALL_TRIAL(trial, mcds_table_incr, key_of("bob"), DELTA, &trial->out),
        will_be_no_number)
 
-/* Whoever comes next finishes what was begun. */
+/* The next client finishes what was begun. */
 static void judge_split(struct trial *trial, int result)
 {
     judge_put(trial, result);
@@ -394,7 +394,7 @@ static void expect_all(const struct trial *trial, uint32_t calls, struct expecte
     model_tell(&model, expected->state);
 }
 
-/* A scan that failed goes on where it stood, and all in all sees each entry once. */
+/* A scan that failed continues at its position, and sees each entry once in all. */
 static void judge_scan(struct trial *trial, int result)
 {
     HOLDS(trial, cursor.done == (result == MCDS_OK));
@@ -411,7 +411,7 @@ static int act_drop(struct trial *trial)
     return CALL_IN(trial->suite, trial->pipeline, mcds_table_drop, trial->table);
 }
 
-/* After a failure it is called again; then the table is gone, and can be begun anew. */
+/* After a failure it is called again; then the table is gone, and can be made again. */
 static void judge_drop(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));

@@ -139,7 +139,7 @@ static int act_get(struct trial *trial)
                    &trial->out);
 }
 
-/* Who did not finish asking the database has kept others from it for a while. */
+/* A caller that did not finish asking the database keeps others from it for a while. */
 static void judge_get(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_OK || is_definite(result));

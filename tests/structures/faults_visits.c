@@ -56,7 +56,7 @@ static void judge_hit(struct trial *trial, int result)
         HOLDS(trial, count == trial->before);
 }
 
-/* Who was not counted can be counted; who was, is not again. */
+/* A visitor that was not counted can be counted; one that was is not counted again. */
 static void judge_hit_new(struct trial *trial, int result)
 {
     judge_hit(trial, result);

@@ -281,7 +281,7 @@ static void a_lost_part_is_told(struct suite *suite)
     CHECK(MCDS_LOST, suite, mcds_list_scan, list, 0, 0, tick, seen);
     assert_int_equal(seen[0], 1);
     assert_int_equal(seen[MANY - 1], 1);
-    /* The last one, found missing by who appends to it. */
+    /* The last one, found missing by an append to it. */
     uint64_t last = 1;
     do
         raw = part_key(suite, name, ++last);

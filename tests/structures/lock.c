@@ -147,7 +147,7 @@ static void loss_is_told(struct suite *suite)
     close_rivals(&r);
 }
 
-/* Whoever asks too late does not lengthen the time of the one who holds it. */
+/* A renewal that is too late does not lengthen the lease of another holder. */
 static void a_lost_lease_prolongs_no_other(struct suite *suite)
 {
     struct rivals r;

@@ -52,7 +52,7 @@ void drop_leaves_nothing(struct suite *suite)
     close_rivals(&r);
 }
 
-/* Machines whose clocks are behind begin above it nevertheless. */
+/* Machines whose clocks are slow begin above it nevertheless. */
 void a_young_fence_ends_by_itself(struct suite *suite)
 {
     struct rivals r;

@@ -116,7 +116,7 @@ static void times_out_of_bounds_are_refused(struct suite *suite)
     mcds_log_close(log);
 }
 
-/* Whoever opens it next decides its settings. */
+/* The next handle decides its settings. */
 static void a_refused_event_makes_no_log(struct suite *suite)
 {
     const char *name = fresh_name(suite, "e");
@@ -356,7 +356,7 @@ static void a_lost_part_is_a_gap(struct suite *suite)
     info.gaps = 0;
     CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, gather, &visited, &info);
     assert_in_range(info.gaps, 1, 10);
-    /* And the part in which the cursor stands. */
+    /* And the part at the cursor. */
     uint64_t last = 1;
     do
         raw = part_key(suite, name, now, ++last);
@@ -532,7 +532,7 @@ static void an_event_goes_where_followers_come(struct suite *suite)
     mcds_log_close(log);
 }
 
-/* The settings go, and no event with them: whoever puts next makes them again. */
+/* The settings are lost, and no event with them: the next put makes them again. */
 static void a_lost_root_is_made_again(struct suite *suite)
 {
     const char *name = fresh_name(suite, "e");
@@ -578,7 +578,7 @@ static void puts_of_one_round_miss_the_root(struct suite *suite)
     mcds_log_close(log);
 }
 
-/* Whoever believes that a part takes more meets one that the store lets nobody append to. */
+/* A handle that believes that a part takes more meets one to which the store refuses appends. */
 static void a_full_part_is_passed(struct suite *suite)
 {
     static const char zeros[65536];

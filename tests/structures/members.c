@@ -116,7 +116,7 @@ static void the_estimate_takes_a_part_of_the_last_period(struct suite *suite)
     mcds_visitors_close(visitors);
 }
 
-/* The window holds whoever stays once, as the form without members does. */
+/* The window holds a visitor that stays once, as the form without members does. */
 static void stays(struct suite *suite, uint32_t members)
 {
     mcds_online *online = open_online(suite->store, fresh_name(suite, "o"), members);
@@ -136,7 +136,8 @@ static void stays(struct suite *suite, uint32_t members)
     mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_online_get, online, A_MS + 4 * MINUTE + MINUTE / 2, &value);
     if (members == MCDS_MEMBERS_EXACT) {
-        CHECK_NEAR(value.estimate, 1.5); /* of who came in the oldest bucket alone, half */
+        CHECK_NEAR(value.estimate,
+                   1.5); /* half of those that came in the oldest bucket alone */
         CHECK_NEAR(value.error, 0.5);
     }
     mcds_online_close(online);

@@ -58,7 +58,7 @@ static void a_window_counts_once(struct suite *suite)
     mcds_online_close(other);
 }
 
-/* Who beats in every bucket is in every window exactly once, whatever the window's length. */
+/* A visitor with a beat in every bucket is in every window exactly once, at any length of the window. */
 static void who_stays_is_counted_exactly_once(struct suite *suite)
 {
     static const uint32_t lengths[] = {1, 2, 5, 32};

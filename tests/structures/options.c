@@ -188,7 +188,7 @@ static void a_counter_has_one_number_of_stripes(struct suite *suite)
     mcds_counter_close(plain);
 }
 
-/* Dropped, they are made anew by whoever comes first. */
+/* Dropped, they are made again by the first handle. */
 static void what_is_dropped_may_be_made_otherwise(struct suite *suite)
 {
     for (uint32_t members = 0; members < 3; members++) {

@@ -196,7 +196,7 @@ static void structures_mix(struct suite *suite)
     mcds_online_close(online);
 }
 
-/* Who waits for a lock keeps nobody else from going on, and gets it when it is let go. */
+/* A call that waits for a lock delays no other, and gets it when it is released. */
 static void others_go_on_beside_a_sleeper(struct suite *suite)
 {
     mcds_lock *lock = NULL;

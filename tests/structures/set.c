@@ -159,7 +159,7 @@ static bool check_sequence(void *context, mcds_bytes element, uint64_t count)
     return true;
 }
 
-/* Neighbours stand in different keys, and are added within one millisecond. */
+/* Neighbours are in different keys, and are added within one millisecond. */
 static void order_holds_across_keys(struct suite *suite)
 {
     struct sequence sequence = {0, 0};
@@ -396,14 +396,14 @@ static void a_lost_part_is_told(struct suite *suite)
     mcds_set_close(set);
 }
 
-/* Whoever does not know yet that a key has moved appends to the mark it left. */
+/* A handle that does not know yet that a key has moved appends to its mark. */
 static void a_full_mark_is_passed(struct suite *suite)
 {
     static char junk[65536];
     const char *name = fresh_name(suite, "s");
     mcds_set *set = open_set(suite->store, name, MCDS_SET_PLAIN);
     struct raw_key raw = raw_key(suite, MCDS__TAG_SET, name, -1);
-    /* So many that the first key has moved, whoever came between. */
+    /* So many that the first key has moved, with any other writer between. */
     add_many(suite, set, 0, 1800);
     raw = raw_first(suite, &raw);
     /* A store that takes far larger values is not filled. */
@@ -422,8 +422,8 @@ static void a_full_mark_is_passed(struct suite *suite)
 #define WRITERS 10
 #define MINUTE_MS 60000
 
-/* Records are void that are ten minutes older than what most writers write: whoever's clock is
- * behind by so much is told, and nobody else. */
+/* Records are void that are ten minutes older than those of most writers: a writer whose clock is
+ * slow by so much is refused, and no other. */
 static void a_clock_far_behind_is_told(struct suite *suite)
 {
     const char *name = fresh_name(suite, "s");

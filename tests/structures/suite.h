@@ -28,7 +28,7 @@ struct suite {
     struct fixture *fixture;
     struct fake_env fake; /* with the real monotonic clock when the backend has its own */
     bool own_clock;
-    bool skips_sleep; /* who sleeps only moves our clock, for what waits for no server */
+    bool skips_sleep; /* a sleep only moves our clock, for waits that need no server */
     mcds_store *store;
     mcds_store *other; /* the same data through another handle */
     mcds_capabilities can;
@@ -106,21 +106,21 @@ void check_sentence(const char *word, const char *file, int line);
 #define CHECK_RESULT(expected, result) check_result(result, expected, __FILE__, __LINE__)
 #define CHECK_SENTENCE(word) check_sentence(word, __FILE__, __LINE__)
 
-/* The key of a structure, behind the engine's back. `number` is a suffix, or -1 for none. */
+/* The key of a structure, read and written without the engine. `number` is a suffix, or -1 for none. */
 struct raw_key {
     struct mcds__key key;
     struct mcds__key route; /* what decides the server */
 };
 struct raw_key raw_key(const struct suite *suite, const char *tag, const char *name,
                        int64_t number);
-/* Its key with one more number behind it. */
+/* Its key with one more number at the end. */
 /* Where a structure on a map keeps what it has at first; its root must be there. */
 struct raw_key raw_first(struct suite *suite, const struct raw_key *root);
 /* Where a log keeps the events of a chunk; its root must be there. */
 struct raw_key raw_chunk(struct suite *suite, const char *name, uint64_t chunk_ms,
                          int64_t at_ms);
 void raw_add_number(struct raw_key *key, uint64_t number);
-/* The fence of a lock, which stands where its lease does. */
+/* The fence of a lock, on the server of its lease. */
 struct raw_key raw_fence(const struct suite *suite, const char *name);
 mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value);
 mcds_outcome raw_set_bytes(struct suite *suite, const struct raw_key *key, mcds_bytes value);

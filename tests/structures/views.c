@@ -1,4 +1,4 @@
-/* Views: counting, the database behind them, flushing again, loss, what is refused. */
+/* Views: counting, their database, flushing again, loss, refusals. */
 #include <stdlib.h>
 
 #include "base/environment.h"
@@ -177,7 +177,7 @@ static void an_interval_is_saved_when_it_has_ended(struct suite *suite)
     mcds_views_close(views);
 }
 
-/* A program that ends leaves nothing behind, though another goes on. */
+/* A program that ends leaves nothing unsaved, though another continues. */
 static void a_final_flush_saves_all(struct suite *suite)
 {
     const char *name;
@@ -230,7 +230,7 @@ static void flushing_twice_changes_nothing(struct suite *suite)
     mcds_views_close(other);
 }
 
-/* A slot's pages are read anew twice, for what came late. */
+/* A slot's pages are read again twice, for late hits. */
 static void what_comes_late_is_saved_too(struct suite *suite)
 {
     const char *name;

@@ -149,7 +149,7 @@ static void drop_erases_two_periods(struct suite *suite)
     assert_false(value.reborn);
     check_counts(suite, visitors, A_MS, 1, 0);
     CHECK(MCDS_NOT_FOUND, suite, mcds_visitors_drop, visitors, A_MS + MINUTE);
-    /* Who was counted stays known. */
+    /* A visitor that was counted stays known. */
     CHECK(MCDS_EXISTS, suite, mcds_visitors_hit, visitors, "ann", A_MS);
     CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "bob", A_MS);
     check_counts(suite, visitors, A_MS, 1, 1);

@@ -7,11 +7,11 @@
 
 #include "mcds/backend.h"
 
-/* What becomes of the request chosen, and of those behind it in its batch. */
+/* The outcome of the request chosen, and of those after it in its batch. */
 enum fault {
     FAULT_NONE,
-    FAULT_UNSENT,      /* it and all behind it never left */
-    FAULT_PROTOCOL,    /* it and all behind it met no server of the kind that is meant */
+    FAULT_UNSENT,      /* it and all after it never left */
+    FAULT_PROTOCOL,    /* it and all after it met no server of the right kind */
     FAULT_CUT_BEFORE,  /* UNKNOWN, and none of them was applied */
     FAULT_CUT_AFTER,   /* UNKNOWN, and all of them were applied */
     FAULT_CUT_BETWEEN, /* UNKNOWN, and only the first of them was applied */

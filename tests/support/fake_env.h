@@ -15,7 +15,7 @@ struct fake_env {
     _Atomic uint64_t random_state;
     _Atomic int64_t blocks;       /* of memory in use */
     _Atomic int64_t allowed;      /* allocations until one is refused; negative: all granted */
-    bool refuses_once;            /* and those behind it are granted */
+    bool refuses_once;            /* and those after it are granted */
     _Atomic uint64_t refusals;    /* so far */
     _Atomic uint64_t allocations; /* granted so far */
 };
@@ -96,7 +96,7 @@ static inline void fake_env_init(struct fake_env *fake, uint64_t seed)
     fake->allocations = 0;
 }
 
-/* Grant `allowed` allocations and refuse the next, alone or with all behind it. */
+/* Grant `allowed` allocations and refuse the next, alone or with all after it. */
 static inline void fake_env_refuse(struct fake_env *fake, int64_t allowed, bool stays)
 {
     fake->allowed = allowed;

@@ -8,7 +8,7 @@
 
 #define FIRST_KEY_CAPACITY 1024
 
-/* The life that the root tells of; its number is 0 where there is no root. */
+/* The life in the root; its number is 0 where there is no root. */
 static inline struct mcds__map_life first_life(mcds_store *store, const struct mcds__key *root)
 {
     uint8_t capacity[FIRST_KEY_CAPACITY];

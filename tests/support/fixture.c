@@ -17,7 +17,7 @@
 struct fixture {
     char uri[1024];
     char directory[sizeof DIRECTORY];
-    const char *tail; /* of the URI, behind the name of the data */
+    const char *tail; /* of the URI, after the name of the data */
     bool has_own_clock;
     struct server servers[SERVERS_MAX];
     struct server proxy;
@@ -53,7 +53,7 @@ static bool start_lmdb(struct fixture *fixture, const char **missing)
     return true;
 }
 
-/* Servers on free ports, or one at a unix socket; their URI, and `tail` behind it. */
+/* Servers on free ports, or one at a unix socket; their URI, with `tail` at its end. */
 static bool start_servers(struct fixture *fixture, const char **missing, size_t count,
                           bool local, const char *tail)
 {
@@ -97,7 +97,7 @@ static bool start_memcached_classic(struct fixture *fixture, const char **missin
     return start_servers(fixture, missing, 1, false, "?protocol=classic&" PATIENT);
 }
 
-/* For who compares every byte: in the default the server itself may hold an item for a moment,
+/* For tests that compare every byte: in the default the server itself may hold an item for a moment,
  * and a shorter number is then stored without its padding. */
 static char *const quiet[] = {"-o", "no_lru_maintainer,no_lru_crawler,slab_automove=0", NULL};
 

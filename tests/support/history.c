@@ -489,7 +489,7 @@ static uint32_t put(struct linear_op *ops, uint32_t found, const struct linear_o
     return found + 1;
 }
 
-/* What a call may have done before a loss: one that has been told what it did behind it. */
+/* The changes that a call may have made before a loss, although its reply came after it. */
 static uint32_t put_earlier_lives(const struct history_losses *losses,
                                   const struct linear_op *call, struct linear_op *ops,
                                   uint32_t found)

@@ -81,7 +81,7 @@ static bool remember(struct seen *seen, struct configuration configuration, bool
 
 /* The events that can be the next to take effect: those that began before any call that must still
  * come had ended, and of the others those that were not over before something that has taken effect
- * began. (Nothing can have taken effect that began behind the end of a call still to come.) */
+ * began. (Nothing can have taken effect that began after the end of a call still to come.) */
 static uint64_t candidates(const struct search *search, uint64_t done)
 {
     int64_t first_end_ns = INT64_MAX;

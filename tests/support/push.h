@@ -96,7 +96,7 @@ static inline enum mcds__step step_push(struct mcds__operation *operation)
 static const struct mcds__operation_kind push_kind = {"push", "push", sizeof(struct push),
                                                       step_push, NULL};
 
-/* A store behind a counting backend, and a pipeline. */
+/* A store on a counting backend, and a pipeline. */
 struct world {
     struct fake_env fake;
     struct counting_backend counting;
@@ -139,7 +139,7 @@ static inline void end(struct world *world)
     assert_int_equal(world->fake.blocks, 0);
 }
 
-/* Begin one as the example says, with this key and value, which must stand until it ends. */
+/* Begin one as the example says, with this key and value, which must stay until it ends. */
 static inline void start(struct world *world, const struct push *example, const char *key,
                          const char *value, size_t length)
 {

@@ -76,7 +76,7 @@ bool server_is_installed(const char *program)
 
 /* A socket bound to *port of loopback, or to a free one if that is 0; -1 when it is taken. As
  * it does not listen, a server that sets SO_REUSEADDR may bind there too; the kernel gives the
- * port to nobody who asks for any. */
+ * port to no socket that asks for any. */
 static int bind_port(uint16_t *port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -192,7 +192,7 @@ static void a_closed_cell_stays_closed(void **state)
     world_close(&world);
 }
 
-/* The same cell for all who hold the key, and whatever becomes of its items. */
+/* The same cell for all holders of the key, in all its items. */
 static void a_key_keeps_its_cell(void **state)
 {
     (void)state;
@@ -280,7 +280,7 @@ static void without_memory_there_is_no_cell(void **state)
     }
     world.fake.allowed = -1;
     struct mcds__cell *cell = open_cell(&world, "n", NULL);
-    /* What was added is told even where there is no memory to be had. */
+    /* The sum is reported even where there is no memory. */
     for (int i = 0; i < 8; i++)
         add(cell, MCDS__CELL_DELTA_MAX, 1 + (uint64_t)(i + 1) * MCDS__CELL_DELTA_MAX);
     world.fake.allowed = 0;
@@ -295,7 +295,7 @@ static void without_memory_there_is_no_cell(void **state)
 
 #define ROUNDS 60000
 
-/* Two who add and one who takes the number and puts back one more: each number from 1 on is the
+/* Two threads add, and one takes the number and puts back one more: each number from 1 on is the
  * answer to one of them. */
 struct crowd {
     mcds_store *store;

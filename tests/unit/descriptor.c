@@ -66,7 +66,7 @@ static void reads_what_it_wrote(void **state)
         memset(&out, 0, sizeof out);
         assert_int_equal(open_at(&drawn, key, &out), MCDS_OK);
         assert_memory_equal(&out, &drawn.descriptor, sizeof out);
-        assert_int_equal(out.born_s, 1795249320);
+        assert_int_equal(out.made_s, 1795249320);
         assert_int_equal(out.life & 1, 1);
     }
 }

@@ -28,7 +28,7 @@ static int64_t read_clock(clockid_t clock)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* It goes on while the machine sleeps, and nobody can set it. */
+/* It advances while the machine sleeps, and nobody can set it. */
 static void the_monotonic_clock_is_that_of_the_boot(void **state)
 {
     (void)state;
@@ -57,7 +57,7 @@ static void random_numbers_differ(void **state)
         assert_memory_not_equal(drawn[0] + i, drawn[1] + i, 16);
 }
 
-/* Each child draws one number after its parent has drawn, and tells it by a pipe. */
+/* Each child draws one number after its parent has drawn, and sends it through a pipe. */
 static uint64_t drawn_by_child(const mcds_env *env)
 {
     int ends[2];

@@ -216,7 +216,7 @@ static void a_token_is_good_once_and_on_its_connection(void **state)
     assert_int_equal(run(&world, erase), MCDS_OUT_OK);
     assert_int_equal(run(&world, erase), MCDS_OUT_MISS);
     assert_int_equal(run(&world, cas), MCDS_OUT_MISS);
-    /* Born again, the key does not answer to tokens of its former life. */
+    /* Made again, the key refuses tokens of its former life. */
     assert_int_equal(store(&world, MCDS_ADD, "k", "c"), MCDS_OUT_OK);
     cas.cas = newer;
     assert_int_equal(run(&world, cas), MCDS_OUT_EXISTS);

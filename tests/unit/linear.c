@@ -181,7 +181,7 @@ static void losses_and_what_nobody_heard_of(void **state)
     assert_int_equal(CHECK(out_of_reach), NOT_LINEAR);
 }
 
-/* Made before the loss, where somebody saw it, and again behind it. */
+/* Made before the loss, where somebody saw it, and again after it. */
 static void in_two_lives(void **state)
 {
     (void)state;

@@ -257,7 +257,7 @@ static void everything_survives_closing(void **state)
     mcds_close(store);
 }
 
-/* After sync=async the counter begins behind everything that may have been told, since the
+/* After sync=async the counter begins after everything that may have been answered, since the
  * newest numbers may have been lost with the writes that carried them. */
 static void async_numbers_are_never_told_twice(void **state)
 {

@@ -57,7 +57,7 @@ static int compare(MDB_val left, MDB_val right)
     return order != 0 ? order : (left.mv_size > right.mv_size) - (left.mv_size < right.mv_size);
 }
 
-/* How many there are, each behind the one before. */
+/* How many there are, each after the one before. */
 static size_t count_in_order(const struct plain *plain)
 {
     MDB_cursor *cursor;

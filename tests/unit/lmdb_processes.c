@@ -272,7 +272,7 @@ static void await_writers(mcds_store *store, unsigned count)
     }
 }
 
-/* Everybody who waits for the lock goes into one commit. */
+/* All that wait for the lock share one commit. */
 static void waiting_writers_share_one_commit(void **state)
 {
     struct fixture *fixture = *state;
@@ -295,7 +295,7 @@ static void waiting_writers_share_one_commit(void **state)
     mcds_close(store);
 }
 
-/* Waiting behind a stuck writer ends at the deadline, certain that nothing was sent; reading
+/* Waiting for a stuck writer ends at the deadline, certain that nothing was sent; reading
  * does not wait at all. */
 static void a_follower_leaves_at_its_deadline(void **state)
 {
@@ -394,7 +394,7 @@ static mcds_outcome erase(mcds_store *store, const char *key)
     return run_one(store, (mcds_request){.command = MCDS_DELETE, .key = text(key)}).outcome;
 }
 
-/* Whether the key remains, as the mark of an earlier call tells. */
+/* Whether the key remains, by the mark of an earlier call. */
 static bool remains(mcds_store *store, const char *key, uint64_t *mark)
 {
     return mcds__store_remains(store, text(key), mark);

@@ -202,7 +202,7 @@ static void values_are_read_by_who_asks_for_them(void **state)
     mcds_close(store);
 }
 
-/* One who is not to sync leaves alone what is to be. */
+/* A writer without sync does not weaken a commit with sync. */
 static void durable_is_durable_whoever_writes_it(void **state)
 {
     struct fixture *fixture = *state;
@@ -228,8 +228,8 @@ static void durable_is_durable_whoever_writes_it(void **state)
 
 enum death { BEFORE_IT_IS_CARRIED_OUT, BEFORE_THE_COMMIT, IN_THE_COMMIT, AFTER_THE_COMMIT };
 
-/* What a death in the middle of LMDB's commit leaves behind: the page that makes it valid is
- * written, its lock is held, and its lock file tells of the transaction before. */
+/* The state after a death in the middle of LMDB's commit: the page that makes it valid is
+ * written, its lock is held, and its lock file has the transaction before. */
 static bool look_as_in_the_commit(struct mcds__lmdb_file *file, const char *path)
 {
     char lock_path[160];
@@ -518,7 +518,7 @@ static void a_message_takes_whole_batches(void **state)
     assert_false(mcds__lmdb_message_add(&message, &batch));
     assert_int_equal(message.count, 0);
     assert_int_equal(message.length, 0);
-    /* Answers have no room for values: they are read behind all that is written, or not at all. */
+    /* Answers have no room for values: they are read after all that is written, or not at all. */
     mcds__buffer_init(&values, mcds_env_system(), 100);
     batch.values = &values;
     requests[1] = requests[0] = (mcds_request){.command = MCDS_GET, .key = text("k")};

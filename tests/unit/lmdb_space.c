@@ -172,7 +172,7 @@ static void a_full_map_refuses_and_recovers(void **state)
     assert_in_range(count, 8, 16);
     assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
     assert_non_null(strstr(refused.detail->text, "map_max"));
-    /* Nothing is lost, an old value stands, and what takes no space goes on. */
+    /* Nothing is lost, an old value stays, and calls that take no space succeed. */
     assert_int_equal(fetch(store, "big0", NULL, 0).value_length, MIB / 4);
     assert_int_equal(put_bytes(store, MCDS_SET, 0, MIB, 0).outcome, MCDS_OUT_NO_MEMORY);
     assert_int_equal(fetch(store, "big0", NULL, 0).value_length, MIB / 4);

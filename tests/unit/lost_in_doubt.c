@@ -311,7 +311,7 @@ static bool count_value(void *context, mcds_bytes value)
     return true;
 }
 
-/* A push in doubt leaves no empty list, which nobody could tell from one that was never lost, and
+/* A push in doubt leaves no empty list, which looks like one that was never lost, and
  * does not blame others. The next scan reports the loss. */
 static bool play_list(struct world *world, uint32_t at)
 {

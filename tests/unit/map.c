@@ -252,7 +252,7 @@ static void what_no_writer_makes_is_no_record(void **state)
     end(&bytes);
 }
 
-/* Neither skipped nor taken for damage: whoever rewrote such a key would lose what it says. */
+/* Neither skipped nor taken for damage: a client that rewrote such a key would lose its contents. */
 static void what_a_newer_version_writes_is_said_to_be_newer(void **state)
 {
     (void)state;

@@ -203,7 +203,7 @@ static void leaves_to_an_operation_what_is_not_open(struct world *world)
     uint32_t moved = mcds__map_flags(MCDS__MAP_MOVED, end, 0);
     write_first(world, mcds__map_flags(MCDS__MAP_FOREIGN, end, 0));
     check(world, "here", MCDS_BUSY, MCDS_CORRUPT, "");
-    /* The operation makes the children; records behind the seal are void. */
+    /* The operation makes the children; records after the seal are void. */
     write_whole(world, sealed);
     check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, "");
     put_value(world, "here", "deeper", 0);

@@ -294,7 +294,7 @@ static void begin_stall(struct stall *stall)
         MCDS_OK);
 }
 
-/* Whoever reads a row that was acknowledged finds it, or is told of the loss. */
+/* A read of a row that was acknowledged finds it, or reports the loss. */
 static void a_key_lost_before_its_split_has_ended_is_lost(void **state)
 {
     static struct stall stall;

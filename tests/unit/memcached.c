@@ -219,7 +219,7 @@ static void a_reply_may_come_byte_by_byte(void **state)
     expect_get(steps, MCDS_OUT_OK, NULL);
 }
 
-/* The first answer stands, the second was on its way, the third as well. */
+/* The first answer is definite, the second was on its way, the third as well. */
 static void answers_before_a_cut_stay_definite(void **state)
 {
     (void)state;

@@ -70,7 +70,7 @@ static mcds_request request_of(mcds_command command, const char *key, const char
         .command = command, .key = {key, strlen(key)}, .value = {value, strlen(value)}};
 }
 
-/* Between two calls the server can have been started anew; that is seen before anything is
+/* Between two calls the server can have been restarted; that is seen before anything is
  * lost, however short the time. */
 static void a_restart_between_two_calls_costs_nothing(void **state)
 {
@@ -232,7 +232,7 @@ static void without_cas_nothing_is_made(void **state)
 }
 
 /* Without eviction a full server refuses, and must not lose what it holds by refusing: a lock
- * would be erased by the next who tries to take it. */
+ * would be erased by the next client that tries to take it. */
 static void a_full_server_keeps_what_it_holds(void **state)
 {
     static const mcds_command refused[] = {MCDS_ADD, MCDS_REPLACE, MCDS_APPEND, MCDS_PREPEND,
@@ -274,7 +274,7 @@ static bool note_advice(void *context, const mcds_finding *finding)
     return true;
 }
 
-/* 1.6.18 tells a temporary_ttl of 61 also when it keeps none. */
+/* 1.6.18 reports a temporary_ttl of 61 also when it keeps none. */
 static void who_may_evict_leases_is_told_so(void **state)
 {
     struct live *live = *state;

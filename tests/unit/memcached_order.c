@@ -87,7 +87,7 @@ static void no_token_outlives_trouble_behind_a_proxy(void **state)
     close_store(store, server);
 }
 
-/* Whoever does not read a value that it refuses takes it for commands, and answers them. */
+/* A server that does not read a value that it refuses takes it for commands, and answers them. */
 static void an_error_after_trouble_may_answer_something_else(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void a_reply_through_a_proxy_is_bounded(void **state)
     close_store(store, server);
 }
 
-/* The one server that would tell its version is down; those with the keys may be up. */
+/* The one server that would report its version is down; those with the keys may be up. */
 static void a_proxy_without_a_version_is_a_proxy(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void a_proxy_without_a_version_is_a_proxy(void **state)
     close_store(store, server);
 }
 
-/* Managed services keep their settings to themselves, and may be many servers behind one name.
+/* Managed services keep their settings to themselves, and may be many servers with one name.
  * They may also be full and not evict: nothing is stored by ms. */
 static void who_tells_no_settings_is_asked_one_by_one(void **state)
 {
@@ -230,7 +230,7 @@ static void after_a_loss_nothing_is_asked_one_by_one(void **state)
     close_store(store, server);
 }
 
-/* The address was a server's; behind the same address there is a proxy since. */
+/* The address was a server's; now a proxy has the same address. */
 static void a_server_that_became_a_proxy_is_asked_one_by_one(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void a_server_that_became_a_proxy_is_asked_one_by_one(void **state)
     close_store(store, server);
 }
 
-/* A write that may yet land must not be overtaken by what stands behind it in its batch. */
+/* A write that may yet arrive must not be overtaken by a later one of its batch. */
 static void nothing_of_a_batch_overtakes_what_is_unknown(void **state)
 {
     (void)state;
@@ -296,7 +296,7 @@ static void nothing_of_a_batch_overtakes_what_is_unknown(void **state)
     free(large);
 }
 
-/* One batch ends at its deadline with the connection; another still has time and goes on. */
+/* One batch ends at its deadline with the connection; another still has time and continues. */
 static void a_late_batch_takes_only_itself_along(void **state)
 {
     (void)state;
@@ -354,7 +354,7 @@ static const char *letter_for(uint64_t link)
 }
 
 /* One by one, and the first finds no connection in time: the second is late as well, though its own
- * connection is there, and stands before that of the first. */
+ * connection is open, and comes before that of the first. */
 static void a_late_batch_is_late_on_every_connection(void **state)
 {
     (void)state;
@@ -380,7 +380,7 @@ static void a_late_batch_is_late_on_every_connection(void **state)
 }
 
 /* One by one, and the first two are refused at once because their servers are gone: the last is
- * asked all the same, though its connection stands before theirs. */
+ * asked all the same, though its connection comes before theirs. */
 static void a_batch_goes_on_where_other_servers_are_gone(void **state)
 {
     (void)state;

@@ -325,7 +325,7 @@ static void what_polling_keeps_is_sent_soon(void **state)
     end(&world);
 }
 
-/* A caller who polls twice has nothing to add. */
+/* A caller that polls twice has nothing to add. */
 static void polling_twice_keeps_nothing(void **state)
 {
     static struct world world;

@@ -30,7 +30,7 @@ static void stuck_capabilities(void *backend, mcds_capabilities *out)
         .places = 1, .compare_and_set = true, .value_max = 1 << 20, .ordered_batch = true};
 }
 
-/* What the writer who meant to write the parts has left. */
+/* The state that the writer of the parts has left. */
 static void answer_get(struct stuck *stuck, mcds_request *request, mcds_buffer *values)
 {
     const struct mcds__record_value value = {

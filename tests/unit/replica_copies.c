@@ -114,7 +114,7 @@ static void check_value(mcds_counter *counter, int64_t expected, int line)
 }
 #define CHECK_VALUE(counter, expected) check_value(counter, expected, __LINE__)
 
-/* As one sees it who comes afresh, and to whom no server seems to be away that is not. */
+/* The view of a new handle, to which all servers that are up seem up. */
 static void check_afresh(const struct cluster *cluster, uint32_t copies, int64_t expected,
                          int line)
 {

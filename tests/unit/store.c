@@ -14,7 +14,7 @@
 #define SESSIONS_IDLE_MAX 64
 #define SESSIONS (SESSIONS_IDLE_MAX + 6)
 
-/* A backend that answers OK to all and notes who came. */
+/* A backend that answers OK to all and records its callers. */
 struct toy {
     bool is_without_cas;
     uint32_t opened;

@@ -62,7 +62,7 @@ class Follower:
 def follow(follower, path):
     follower.wait_for(r"\b2 lines\b.*\b0 online\b")
     put(path, "ab", b"/live")
-    # who comes now is online now, whatever the time in the line
+    # a visitor that comes now is online now, at any time in the line
     follower.wait_for(r"\b3 lines\b.*\b1 online\b")
     with open(path, "ab") as out:
         out.write(LINE[:20])

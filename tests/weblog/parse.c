@@ -134,7 +134,7 @@ static void refuses_nul_and_endless_lines(void **state)
     free(endless);
 }
 
-/* No byte is read behind the end: the sanitizers watch the copy. */
+/* No byte is read after the end: the sanitizers watch the copy. */
 static void stays_inside_the_line(void **state)
 {
     (void)state;

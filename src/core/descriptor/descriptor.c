@@ -14,7 +14,7 @@
 #define NEEDS_AT 1
 #define KIND_AT 2
 #define FORM_AT 3
-#define BORN_AT 4
+#define MADE_AT 4
 #define LIFE_AT 8
 #define HASH_KEY_AT 16
 #define COUNT_AT 32
@@ -28,7 +28,7 @@ void mcds__descriptor_draw(struct mcds__descriptor *descriptor, const mcds_env *
     *descriptor = (struct mcds__descriptor){
         .kind = (uint8_t)kind,
         .form = form,
-        .born_s = (uint32_t)(mcds__wall_ms(env) / MS_PER_S),
+        .made_s = (uint32_t)(mcds__wall_ms(env) / MS_PER_S),
         .life = mcds__random_u64(env) | 1,
     };
     for (size_t i = 0; hashes && i < MCDS__DESCRIPTOR_HASH_KEY; i += 8)
@@ -44,7 +44,7 @@ size_t mcds__descriptor_seal(const struct mcds__descriptor *descriptor, mcds_byt
     payload[NEEDS_AT] = MCDS__DESCRIPTOR_LAYOUT;
     payload[KIND_AT] = descriptor->kind;
     payload[FORM_AT] = descriptor->form;
-    mcds__put_u32(payload + BORN_AT, descriptor->born_s);
+    mcds__put_u32(payload + MADE_AT, descriptor->made_s);
     mcds__put_u64(payload + LIFE_AT, descriptor->life);
     memcpy(payload + HASH_KEY_AT, descriptor->hash_key, sizeof descriptor->hash_key);
     payload[COUNT_AT] = descriptor->count;
@@ -65,7 +65,7 @@ static bool read_payload(struct mcds__descriptor *descriptor, mcds_bytes payload
         return false;
     descriptor->kind = bytes[KIND_AT];
     descriptor->form = bytes[FORM_AT];
-    descriptor->born_s = mcds__get_u32(bytes + BORN_AT);
+    descriptor->made_s = mcds__get_u32(bytes + MADE_AT);
     descriptor->life = mcds__get_u64(bytes + LIFE_AT);
     memcpy(descriptor->hash_key, bytes + HASH_KEY_AT, sizeof descriptor->hash_key);
     descriptor->count = bytes[COUNT_AT];

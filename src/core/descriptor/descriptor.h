@@ -8,7 +8,7 @@
  *
  * The value is a frame of type D, version 1. Numbers are little-endian:
  *
- *   layout u8 | needs u8 | kind u8 | form u8 | born u32 | life u64 | hash key 16 bytes
+ *   layout u8 | needs u8 | kind u8 | form u8 | made u32 | life u64 | hash key 16 bytes
  *   | count u8 | count numbers u64
  *
  * `layout` is the version of this payload, and `needs` the lowest layout that a reader must
@@ -48,7 +48,7 @@ enum mcds__descriptor_kind {
 struct mcds__descriptor {
     uint8_t kind;
     uint8_t form; /* of one kind; 0 if it has only one */
-    uint32_t born_s;
+    uint32_t made_s;
     uint64_t life;                                    /* never 0 */
     uint8_t hash_key[MCDS__DESCRIPTOR_HASH_KEY];      /* zero if nothing is hashed */
     uint8_t count;                                    /* of settings */

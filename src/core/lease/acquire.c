@@ -25,8 +25,7 @@
 #define TAKES_MAX 3
 /* How often one call raises a fence that is below one that its handle has seen. */
 #define RAISES_MAX 3
-/* Fences begin as nanoseconds since 1970. What is outside of this range is none: increments of a
- * number that somebody has set to the highest one begin again at 0. */
+/* Fences begin as nanoseconds since 1970. A number outside of this range is none: increments of a number that somebody has set to the highest one begin again at 0. */
 #define FENCE_MIN (UINT64_C(1) << 32)
 #define FENCE_MAX ((UINT64_C(1) << 63) - 1)
 
@@ -159,7 +158,7 @@ static enum mcds__step ask_undo(struct mcds__lease_call *call,
                                 struct mcds__operation *operation, mcds_cas_token cas,
                                 int outcome)
 {
-    assert(outcome != MCDS_OK); /* what is undone was not granted */
+    assert(outcome != MCDS_OK); /* a tenure that is undone was not granted */
     call->stage = UNDO;
     call->outcome = outcome;
     bool doubt = (call->lease->state & MCDS__LEASE_DOUBT) != 0;
@@ -211,7 +210,7 @@ static enum mcds__step lease_acquire_take_trouble(struct mcds__lease_call *call,
     return MCDS__DONE;
 }
 
-/* The increment has drawn no fence: give back what was taken. */
+/* The increment has drawn no fence: give the lease back. */
 static enum mcds__step refuse_fence(struct mcds__lease_call *call,
                                     struct mcds__operation *operation, const mcds_reply *fence,
                                     const mcds_reply *look)

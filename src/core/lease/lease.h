@@ -84,7 +84,7 @@ static inline void mcds__lease_call_begin(struct mcds__lease_call *call)
                offsetof(struct mcds__lease_call, stage));
 }
 
-/* What selects the server of both keys. */
+/* The key that selects the server of both keys. */
 static inline mcds_bytes mcds__lease_route(const struct mcds__lease_call *call)
 {
     return mcds__key_bytes(call->route != NULL ? call->route : &call->keys->lease);

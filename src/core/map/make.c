@@ -8,7 +8,7 @@
 enum { MAKE_BEGIN, MAKE_ASKING, MAKE_DISCARDING, MAKE_DISCARDING_ALL };
 /* The order of the requests: the first key is added before the root that declares it. */
 enum { ADD_KEY, APPEND, ADD_ROOT, SEE_ROOT, LOOK, REQUESTS };
-/* Of those that erase what was made. */
+/* Of those that erase the new root. */
 enum { ROOT_ERASURE, KEY_ERASURE };
 
 void mcds__map_make_free(struct mcds__map_making *making, struct mcds__map *map)

@@ -54,7 +54,7 @@ static enum mcds__step map_rewrite_refuse(struct mcds__map_rewrite *rewrite,
     return step;
 }
 
-/* The key holds what mcds did not write, or what a newer version wrote. */
+/* The key holds a value of another program, or of a newer version. */
 static enum mcds__step map_rewrite_refuse_value(struct mcds__map_rewrite *rewrite,
                                                 struct mcds__operation *operation, int result)
 {

@@ -1,4 +1,4 @@
-/* Map: begin an update: encode its record, and free what it holds. */
+/* Map: begin an update: encode its record, and free its memory. */
 #include <assert.h>
 #include <string.h>
 

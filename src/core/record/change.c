@@ -259,7 +259,7 @@ static enum mcds__step begin_erasing(struct mcds__record_change *change,
     return record_change_erase(change, operation, then);
 }
 
-/* The value is written: erase what it has replaced. */
+/* The value is written: erase the blocks that it has replaced. */
 static enum mcds__step take_success(struct mcds__record_change *change,
                                     struct mcds__operation *operation)
 {

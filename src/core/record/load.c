@@ -122,7 +122,7 @@ static bool note_generation(struct mcds__record_load *load, uint64_t generation)
     bool is_lost = known != 0 && load->value.generation != known;
     if (is_lost && load->keeps_loss)
         return true;
-    /* What another call of this handle has seen or made since the request is newer. */
+    /* The root that another call of this handle has seen or made since the request is newer. */
     bool is_first = atomic_compare_exchange_strong(load->seen, &known, generation);
     return is_lost && is_first && !load->skips_blocks;
 }

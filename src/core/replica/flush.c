@@ -106,7 +106,7 @@ static enum mcds__step replica_flush_finish(struct mcds__replica_flush *flush,
     return mcds__operation_finish(operation, result);
 }
 
-/* The flush fails with `result`. What was sent before may have arrived. */
+/* The flush fails with `result`. An earlier request may have arrived. */
 static enum mcds__step replica_flush_fail(struct mcds__replica_flush *flush,
                                           struct mcds__operation *operation, int result)
 {

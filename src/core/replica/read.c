@@ -106,7 +106,7 @@ static bool fill_copy(struct mcds__replica_read *read, uint32_t copy, uint32_t s
     return true;
 }
 
-/* Find what the copies of a slot lack. */
+/* Find the entries that the copies of a slot lack. */
 static void compare_copies(struct mcds__replica_read *read, struct mcds__operation *operation,
                            uint32_t slot, uint32_t now_s)
 {

@@ -71,7 +71,7 @@ struct mcds__replica {
     uint32_t moves; /* to a slot of its own, from one that others use */
     bool level;     /* all copies hold `state`, with the tokens in `copy` */
     struct mcds__replica_copy copy[MCDS__REPLICA_COPIES_MAX];
-    struct mcds__replica_state state;              /* what the copies hold, merged */
+    struct mcds__replica_state state;              /* the entries of the copies, merged */
     uint64_t generations[MCDS__REPLICA_SLOTS_MAX]; /* of the slots, as seen last; 0: none */
 };
 

@@ -117,7 +117,7 @@ static uint64_t line_of(const struct mcds__segment_append *append)
     return mcds__segment_line(append->segments, append->stream, MCDS__SEGMENT_LINE_END);
 }
 
-/* A segment that fills voids what is in flight to it beyond its limit. So of the operations of one
+/* A segment that fills voids the records in flight to it beyond its limit. So of the operations of one
  * pipeline only few segments' bytes are in flight, and the others wait before they send anything. */
 static bool waits_for_room(struct mcds__segment_append *append,
                            struct mcds__operation *operation, enum mcds__step *step_out)

@@ -340,7 +340,7 @@ static uint32_t incarnation_of(const struct mcds__segment_read *read, uint32_t i
     return exists(read, i) ? mcds__segment_read_request(read, i)->reply.flags : 0;
 }
 
-/* What the replies say of the stream as a whole. */
+/* The state of the stream as a whole, by the replies. */
 static void take_stream(struct mcds__segment_read *read)
 {
     assert(read->back < read->near);

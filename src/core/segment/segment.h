@@ -88,7 +88,7 @@ struct mcds__segment_tail {
     struct mcds__key key;
 };
 
-/* What a handle has seen of a stream: its first segment and its last one. */
+/* The part of a stream that a handle has seen: its first segment and its last one. */
 struct mcds__segment_sight {
     uint64_t stream;
     uint32_t incarnation; /* of the first segment; 0: it has not been seen */
@@ -167,7 +167,7 @@ struct mcds__segment_seen mcds__segment_note_seen(struct mcds__segments *segment
                                                   uint64_t stream, uint64_t segment,
                                                   size_t size, uint32_t incarnation,
                                                   size_t given, int64_t now_ns);
-/* What this handle has seen of the stream; `made` 0: nothing, or too many others since. */
+/* The part of the stream that this handle has seen; `made` 0: nothing, or too many others since. */
 struct mcds__segment_sight mcds__segment_sight_copy(struct mcds__segments *, uint64_t stream);
 /* A reader has seen the segment. */
 void mcds__segment_note_made(struct mcds__segments *segments, uint64_t stream, uint64_t segment,

@@ -31,7 +31,7 @@ struct mcds__beats {
 bool mcds__beats_is_late(const struct mcds__beats *beats, uint64_t bucket);
 /* The set with a beat that is not late. */
 struct mcds__beats mcds__beats_with(struct mcds__beats beats, uint64_t bucket);
-/* What the window of `bucket` has to add for a visitor whose beats were `before`, and are
+/* The number that the window of `bucket` adds for a visitor whose beats were `before`, and are
  * `after`: a sum of MCDS__WINDOW_... */
 uint64_t mcds__beats_delta(const struct mcds__beats *before, const struct mcds__beats *after,
                            uint64_t bucket, uint32_t span);

@@ -198,11 +198,11 @@ static enum mcds__step take_incarnation(struct mcds__tally_hit *hit,
 {
     const mcds_reply *added = &hit->requests[0].reply;
     const mcds_reply *counted = &hit->requests[hit->counted].reply;
-    hit->born = added->outcome == MCDS_OUT_OK;
+    hit->is_made = added->outcome == MCDS_OUT_OK;
     if (counted->outcome == MCDS_OUT_MISS && added->outcome != MCDS_OUT_OK &&
         added->outcome != MCDS_OUT_NOT_STORED)
         return mcds__operation_fail(operation, added);
-    if (!hit->born)
+    if (!hit->is_made)
         hit->incarnation = 0;
     return tally_take_count(hit, operation);
 }

@@ -63,7 +63,7 @@ struct mcds__tally_hit {
     uint64_t ttl_ms;
     uint64_t number;      /* out */
     uint32_t incarnation; /* out: 0 = not known */
-    bool born;            /* out: made by this addition */
+    bool is_made;         /* out: made by this addition */
     uint8_t stage;        /* private; 0 at the start, as all that follow */
     uint8_t creations;
     uint8_t counted;

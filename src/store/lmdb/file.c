@@ -13,7 +13,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 
-/* Guarded by the registry's lock. What a fork has made unusable stays, and is never freed. */
+/* Guarded by the registry's lock. A file that a fork has made unusable stays, and is never freed. */
 static struct mcds__lmdb_file *files;
 
 static bool init_locks(struct mcds__lmdb_file *file)
@@ -124,7 +124,7 @@ static bool canonical(const char *path, char out[PATH_MAX])
     return true;
 }
 
-/* A symbolic link of another user, who decides where it leads. */
+/* A symbolic link of another user: that user decides where it leads. */
 static bool is_strange_link(const char *path, struct stat *status)
 {
     return lstat(path, status) == 0 && S_ISLNK(status->st_mode) && status->st_uid != 0 &&

@@ -1,4 +1,4 @@
-/* What one lmdb: file holds, byte by byte. */
+/* The contents of one lmdb: file, byte by byte. */
 #include "store/lmdb/format.h"
 
 #include <assert.h>

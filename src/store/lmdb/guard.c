@@ -30,7 +30,7 @@ static int open_or_make(const char *path, bool may_make, bool *made)
     return open(path, flags);
 }
 
-/* Refuse what is no regular file before opening it: to open a device or a pipe has effects. */
+/* Refuse a file that is not regular before opening it: to open a device or a pipe has effects. */
 static int check_kind(const char *path)
 {
     struct stat status;

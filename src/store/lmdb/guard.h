@@ -11,7 +11,7 @@
 
 #define MCDS__GUARD_HEAD 64
 
-/* What an existing file is, by its first bytes (zero beyond its end) and its size. */
+/* The kind of an existing file, by its first bytes (zero beyond its end) and its size. */
 enum mcds__guard_content { MCDS__GUARD_OURS, MCDS__GUARD_FOREIGN, MCDS__GUARD_OTHER_VERSION };
 
 /* Open file->path, or create it with `mode` unless that is 0. Sets `device`, `inode`, `held`, `read_only` and

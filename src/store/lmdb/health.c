@@ -1,4 +1,4 @@
-/* Reports what endangers a store: other users that may write its files, their directory and file
+/* Reports dangers to a store: other users that may write its files, their directory and file
  * system, a clock that can be set, and long readers. */
 #include <fcntl.h>
 #include <limits.h>

@@ -103,7 +103,7 @@ int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_byte
                           .peer = file->path);
 }
 
-/* What LMDB reports of the file at one moment. */
+/* The figures of LMDB about the file at one moment. */
 struct figures {
     MDB_envinfo info;
     MDB_stat items;

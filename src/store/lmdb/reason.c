@@ -113,7 +113,7 @@ int mcds__lmdb_fail_absent(const char *path)
     return fail_directory(path, ABSENT);
 }
 
-/* What fails an opening, with the way out; other codes fail a transaction likewise. */
+/* The codes that fail an opening, with the remedy; other codes fail a transaction likewise. */
 static const struct opening_failure {
     int code;
     mcds_cause cause;

@@ -17,7 +17,7 @@ mcds_capabilities mcds__memcached_careful(void)
     };
 }
 
-/* Reduce *can to what both sets have. */
+/* Reduce *can to the capabilities of both sets. */
 static void restrict_to(mcds_capabilities *can, const mcds_capabilities *other)
 {
     can->create_on_increment = can->create_on_increment && other->create_on_increment;

@@ -238,7 +238,7 @@ static void take_reply(struct mcds__connection *connection,
         memcached_connection_release(connection);
 }
 
-/* Why the connection cannot be used after what was parsed; NULL: it can. */
+/* Why the connection cannot be used after the parsed replies; NULL: it can. */
 static const mcds_reason *find_fault(const struct mcds__connection *connection,
                                      const mcds_batch *batch, enum mcds__parse parse,
                                      const struct mcds__wire_reply *reply)
@@ -410,7 +410,7 @@ static uint32_t count_begun(struct mcds__connection *connection)
     return begun;
 }
 
-/* What a late request was waiting for. */
+/* The cause for which a late request waited. */
 static const mcds_reason *why_unsent(const struct mcds__connection *connection)
 {
     switch (connection->state) {

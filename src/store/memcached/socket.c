@@ -22,7 +22,7 @@
 #include "base/reason.h"
 
 #define IN_ROOM_MIN ((size_t)16 * 1024)
-/* Capacity for a value, its header and what else has arrived. */
+/* Capacity for a value, its header and later bytes that have arrived. */
 #define BUFFER_MAX ((size_t)1 << 30)
 /* Release memory above this size, which a burst has needed. */
 #define BUFFER_KEPT ((size_t)1 << 20)
@@ -177,7 +177,7 @@ static bool try_next(struct mcds__socket *sock, const mcds_reason *trouble)
     return try_addresses(sock);
 }
 
-/* What the stream asks of the socket: to receive, once in each call of mcds__socket_receive, so
+/* The needs of the stream: to receive, once in each call of mcds__socket_receive, so
  * that a server which sends without end does not hold its caller. */
 static ptrdiff_t receive_for_stream(void *context, void *out, size_t capacity)
 {

@@ -78,7 +78,7 @@ bool mcds__socket_look_up(struct mcds__socket *socket, const struct mcds__addres
 void mcds__socket_forget_addresses(struct mcds__socket *socket);
 /* Send the bytes in `out`, as far as the socket accepts them. False: broken. */
 bool mcds__socket_send(struct mcds__socket *socket);
-/* Receive what has arrived, with space for at least `needed` bytes. False: broken or closed. */
+/* Receive the bytes that have arrived, with space for at least `needed` bytes. False: broken or closed. */
 bool mcds__socket_receive(struct mcds__socket *socket, size_t needed);
 /* Whether an idle socket is unchanged: open, and no unrequested byte has arrived. */
 bool mcds__socket_is_quiet(struct mcds__socket *socket);

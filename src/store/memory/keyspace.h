@@ -1,6 +1,6 @@
 /* A keyspace with memcached's semantics, independent of threads, clocks and network: the caller
  * serializes the calls and passes the time. memory.c keeps several as stripes, each under a
- * lock; the simulator puts one behind a faulty network. */
+ * lock; the simulator connects one through a faulty network. */
 #ifndef MCDS_STORE_MEMORY_KEYSPACE_H
 #define MCDS_STORE_MEMORY_KEYSPACE_H
 

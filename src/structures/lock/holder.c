@@ -16,7 +16,7 @@ struct lock_look {
     mcds_lock *lock;
     mcds_lock_holder *holder_out;
     int64_t wait_until_ns;
-    uint64_t tenure; /* watch: what the caller has seen */
+    uint64_t tenure; /* watch: the holder that the caller has seen */
     uint64_t fence;
     uint8_t stage;
     struct mcds__key keys[2];
@@ -134,7 +134,7 @@ static bool watch_more(struct lock_look *watch, int64_t hint_ns)
     return true;
 }
 
-/* Reports what the last look has found. A fence that the store does not have now is no smaller one:
+/* Reports the holder of the last look. A fence that the store does not have now is no smaller one:
  * the next acquisition takes it from the clock. */
 static enum mcds__step watch_end(struct lock_look *watch, mcds_lock_holder *holder, int result,
                                  bool fell)

@@ -70,7 +70,7 @@ static inline enum mcds__step mcds__log_scan_go_to(struct mcds__log_scan *scan, 
 
 /* The life that is scanned. After the root has been read: */
 enum mcds__step mcds__log_scan_take_root(struct mcds__log_scan *scan, enum mcds__step step);
-/* What has become of the life that this handle knew: */
+/* The fate of the life that this handle knew: */
 enum mcds__step mcds__log_scan_take_former(struct mcds__log_scan *scan, enum mcds__step step);
 /* The root of the life was missing: */
 enum mcds__step mcds__log_scan_take_next_life(struct mcds__log_scan *scan,

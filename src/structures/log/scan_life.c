@@ -11,7 +11,7 @@ static void add_info(struct mcds__log_scan *scan)
     mcds__log_add_info(scan->info_out, scan->read.gaps, scan->read.corrupt, peer);
 }
 
-/* What a drop has erased is no gap. */
+/* Chunks that a drop has erased are no gap. */
 static void forget_gaps(struct mcds__log_scan *scan)
 {
     scan->read.gaps = scan->gaps;

@@ -201,7 +201,7 @@ static bool begins_anew(struct mcds__log_tail *tail)
     return true;
 }
 
-/* Visits what was read. */
+/* Visits the events that were read. */
 static enum mcds__step take_items(struct mcds__log_tail *tail)
 {
     bool is_first = tail->bound == 0;
@@ -215,7 +215,7 @@ static enum mcds__step take_items(struct mcds__log_tail *tail)
     return mcds__log_tail_go_to(tail, MCDS__TAIL_VISIT);
 }
 
-/* Moves the cursor past what is lost, so that each gap is counted once. */
+/* Moves the cursor past the lost segments, so that each gap is counted once. */
 static enum mcds__step log_tail_finish(struct mcds__log_tail *tail)
 {
     if (!tail->has_segments && !tail->has_root && tail->gaps + tail->gaps_sure > 0)

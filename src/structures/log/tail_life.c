@@ -23,7 +23,7 @@ enum mcds__step mcds__log_tail_next_life(struct mcds__log_tail *tail)
     return mcds__log_tail_go_to(tail, MCDS__TAIL_NEXT_LIFE);
 }
 
-/* What a drop has erased is no gap. */
+/* Chunks that a drop has erased are no gap. */
 static void pass_gaps(struct mcds__log_tail *tail, bool were_dropped)
 {
     tail->gaps_sure += were_dropped ? 0 : tail->gaps + tail->read.gaps;

@@ -1,5 +1,5 @@
 /* Executes memcached's commands in one transaction of LMDB. A pointer into the map is valid
- * only until the next write, so what is needed later is copied first. */
+ * only until the next write, so bytes that are needed later are copied first. */
 #include <assert.h>
 #include <lmdb.h>
 #include <string.h>

@@ -180,7 +180,7 @@ static enum mcds__lmdb_outcome delegate_look(struct mcds__lmdb_file *file, uint3
     if (stage != ANSWERED && stage != DOUBTFUL) {
         if (!gets_write_lock(file))
             return MCDS__LMDB_LEFT;
-        /* The owner of the write lock has settled what a dead owner left. */
+        /* The owner of the write lock has settled the messages of a dead owner. */
         stage = stage_of(atomic_load(&file->publications->states[i]));
         if (stage == POSTED)
             return MCDS__LMDB_OWNER;

@@ -103,7 +103,7 @@ static struct mcds__lmdb_writer *take_group(struct mcds__lmdb_file *file)
     return first;
 }
 
-/* Put what take_message has taken back at the front of the queue. The mutex is held. */
+/* Put the requests that take_message took back at the front of the queue. The mutex is held. */
 static void put_back(struct mcds__lmdb_file *file, struct mcds__lmdb_writer *writers)
 {
     struct mcds__lmdb_writer *last = writers;
@@ -119,7 +119,7 @@ static void put_back(struct mcds__lmdb_file *file, struct mcds__lmdb_writer *wri
     put_in_front(file, writers, last);
 }
 
-/* Take off the queue what fits into one message. NULL: nothing fits. The mutex is held. */
+/* Take the requests off the queue that fit into one message. NULL: nothing fits. The mutex is held. */
 static struct mcds__lmdb_writer *take_message(struct mcds__lmdb_file *file,
                                               struct mcds__lmdb_message *message)
 {
@@ -215,7 +215,7 @@ static bool share_clock(const struct mcds__lmdb_writer *writers)
     return true;
 }
 
-/* Delegate the commit of what waits to the process that owns the write lock. False: nothing was
+/* Delegate the commit of the waiting requests to the process that owns the write lock. False: nothing was
  * done, and this process may own the lock itself. The mutex is held on entry and on return. */
 static bool delegate_commit(struct mcds__lmdb_file *file, const struct mcds__lmdb_writer *mine)
 {

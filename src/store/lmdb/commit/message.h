@@ -1,4 +1,4 @@
-/* Requests and answers as bytes in shared memory: what one process asks another to execute.
+/* Requests and answers as bytes in shared memory: the requests that one process asks another to execute.
  * Both are built for the same layout (write_lock.c checks that), but a reader validates what
  * it reads. */
 #ifndef MCDS_STORE_LMDB_COMMIT_MESSAGE_H

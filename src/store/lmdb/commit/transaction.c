@@ -57,7 +57,7 @@ static int lmdb_transaction_execute_batch(struct mcds__lmdb_work *work, const mc
     return code;
 }
 
-/* In the order of their keys, batches are scattered in memory. So prefetch what comes soon:
+/* In the order of their keys, batches are scattered in memory. So prefetch the memory that is needed next:
  * first a batch, then its request, then the key. */
 static int execute_sorted(struct mcds__lmdb_work *work, const mcds_env *env,
                           const struct mcds__lmdb_row *rows, size_t count)

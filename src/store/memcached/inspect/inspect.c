@@ -15,7 +15,7 @@
 #define CLOCK_DIFFERENCE_S_MAX 2
 #define NEAR_FULL_PERCENT 90
 
-/* What a server reports about itself. */
+/* The reports of a server about itself. */
 struct facts {
     char version[64];
     uint64_t time_s;

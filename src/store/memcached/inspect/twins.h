@@ -4,7 +4,7 @@
 
 #include "store/memcached/memcached.h"
 
-/* What servers report about themselves, as far as they were asked. All zero at the start. */
+/* The reports of servers about themselves, as far as they were asked. All zero at the start. */
 struct mcds__twins {
     uint32_t count;
     struct {
