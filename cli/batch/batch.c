@@ -34,7 +34,8 @@ static const char *why_not(const struct command *command)
         return "help does not answer with one line; ask for it outside of the batch";
     for (int id = OPTION_STORE; id <= OPTION_COLOR; id++)
         if (is_given(command, (enum option_id)id))
-            return "-s, -N, --timeout, --json, -q and --color belong before 'batch' and apply "
+            return "-s, -N, --timeout, --profile, --json, -q and --color belong before 'batch' "
+                   "and apply "
                    "to all "
                    "lines";
     if (command->program != NULL)

@@ -1,7 +1,14 @@
 /* mcds doctor: describes the store, why it was selected, and its problems. */
+#include <stdio.h>
+#include <string.h>
+
 #include "io/exit.h"
+#include "parse/values.h"
 #include "run/session.h"
+#include "table/commands.h"
 #include "table/nouns.h"
+
+#define TIMEOUT_MS 1000 /* of the library */
 
 struct visit {
     struct output *output;
@@ -46,7 +53,7 @@ static const char *fix_for(int result)
 {
     switch (result) {
     case MCDS_INVALID:
-        return "correct the store URI: -s or $MCDS_STORE";
+        return "correct the store URI: -s, $MCDS_STORE or the configuration file";
     case MCDS_NO_MEMORY:
         return mcds_last_error()->cause == MCDS_CAUSE_NO_MEMORY
                    ? "let this program have more memory (ulimit -v)"
@@ -56,12 +63,76 @@ static const char *fix_for(int result)
     }
 }
 
+/* The configuration file, and the profile. */
+static void print_config(struct visit *visit, const struct session *session)
+{
+    char what[CONFIG_PATH_CAPACITY + 200];
+    const struct config *config = &session->config;
+    if (config->path[0] == '\0')
+        (void)snprintf(what, sizeof what, "no file: there is no home");
+    else
+        (void)snprintf(what, sizeof what, "%s%s", config->path,
+                       config->is_there                         ? ""
+                       : strcmp(config->path, "/dev/null") == 0 ? ": no file"
+                                                                : ", which does not exist");
+    print_fact(visit, "configuration", what);
+    if (session->profile != NULL) {
+        (void)snprintf(what, sizeof what, "%s, %s", session->profile,
+                       is_given(session->command, OPTION_PROFILE) ? "given with --profile"
+                                                                  : "from $MCDS_PROFILE");
+        print_fact(visit, "profile", what);
+    }
+}
+
+/* Whether the URI of the store has the option `word`, such as "ns=". */
+static bool is_in_uri(const char *uri, const char *word)
+{
+    const char *at = strchr(uri, '?');
+    while (at != NULL && strncmp(at + 1, word, strlen(word)) != 0)
+        at = strchr(at + 1, '&');
+    return at != NULL;
+}
+
+/* A value of an option or of the configuration, and where it comes from. */
+static void print_setting(struct visit *visit, const struct session *session,
+                          enum setting_id id, enum option_id option, const char *value)
+{
+    char origin[CONFIG_PATH_CAPACITY + 32];
+    char what[CONFIG_PATH_CAPACITY + 2048];
+    const char *word = options[option].word;
+    if (is_in_uri(session->uri, id == SETTING_NAMESPACE ? "ns=" : "timeout=")) {
+        print_fact(visit, word, "that of the store URI");
+        return;
+    }
+    if (is_given(session->command, option))
+        (void)snprintf(origin, sizeof origin, "given with --%s", word);
+    else if (session->config.settings[id].line > 0)
+        write_origin(session, id, origin, sizeof origin);
+    else
+        (void)snprintf(origin, sizeof origin, "the default");
+    (void)snprintf(what, sizeof what, "%s, %s", value, origin);
+    print_fact(visit, word, what);
+}
+
+static void print_settings(struct visit *visit, const struct session *session)
+{
+    char timeout[DURATION_CAPACITY];
+    const char *ns = session->options.ns;
+    uint32_t timeout_ms = session->options.timeout_ms;
+    format_duration(timeout_ms > 0 ? timeout_ms : TIMEOUT_MS, timeout);
+    print_config(visit, session);
+    print_fact(visit, session->uri, session->uri_origin);
+    print_setting(visit, session, SETTING_NAMESPACE, OPTION_NAMESPACE,
+                  ns != NULL ? ns : "mcds");
+    print_setting(visit, session, SETTING_TIMEOUT, OPTION_TIMEOUT, timeout);
+}
+
 int doctor_run(struct session *session, const struct command *command)
 {
     (void)command;
     struct visit visit = {&session->output, false};
     print_fact(&visit, "mcds", mcds_version());
-    print_fact(&visit, session->uri, session->uri_origin);
+    print_settings(&visit, session);
     int result = session_open(session);
     if (result != MCDS_OK)
         return problem(&visit, session->uri, fix_for(result));

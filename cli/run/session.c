@@ -36,24 +36,85 @@ static int choose_default(struct session *session)
     return status;
 }
 
+void write_origin(const struct session *session, enum setting_id id, char *out, size_t capacity)
+{
+    const struct config *config = &session->config;
+    (void)snprintf(out, capacity, "from %s:%u", config->path, config->settings[id].line);
+}
+
+/* The profile, from the option or the environment, or NULL. */
+static const char *profile_of(const struct command *command)
+{
+    const char *environment = trusted_environment("MCDS_PROFILE");
+    if (is_given(command, OPTION_PROFILE))
+        return command->options[OPTION_PROFILE].text;
+    return environment != NULL && environment[0] != '\0' ? environment : NULL;
+}
+
+static int read_config(struct session *session, const struct command *command)
+{
+    char sentence[SENTENCE_MAX];
+    session->profile = profile_of(command);
+    int status = config_read(&session->config, session->profile, sentence, sizeof sentence);
+    if (status != STATUS_DONE)
+        report_failure(&session->output, command, status,
+                       status == STATUS_IO      ? "MCDS_IO"
+                       : status == STATUS_USAGE ? "MCDS_INVALID"
+                       : status == STATUS_DATA  ? "MCDS_CORRUPT"
+                                                : "MCDS_NO_MEMORY",
+                       sentence);
+    return status;
+}
+
+/* An option is stronger than the file. */
+static int choose_others(struct session *session, const struct command *command)
+{
+    const struct setting *ns = &session->config.settings[SETTING_NAMESPACE];
+    uint64_t timeout_ms = session->config.timeout_ms;
+    session->options.ns = is_given(command, OPTION_NAMESPACE)
+                              ? command->options[OPTION_NAMESPACE].text
+                              : ns->text;
+    session->options.timeout_ms = (uint32_t)number_of(command, OPTION_TIMEOUT, timeout_ms);
+    if (session->options.ns == NULL || session->options.ns[0] != '\0')
+        return STATUS_DONE;
+    report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID",
+                   "the namespace is empty; give -N a name, or leave it out");
+    return STATUS_USAGE;
+}
+
+/* The URI of -s, of a profile that is an option, of the environment or of the file, in this order,
+ * or NULL. */
+static const char *find_uri(struct session *session, const struct command *command)
+{
+    const char *environment = trusted_environment("MCDS_STORE");
+    const struct setting *store = &session->config.settings[SETTING_STORE];
+    bool has_environment = environment != NULL && environment[0] != '\0';
+    session->uri_origin = "given with -s";
+    session->uri_source = "";
+    if (is_given(command, OPTION_STORE))
+        return command->options[OPTION_STORE].text;
+    if (has_environment && !(is_given(command, OPTION_PROFILE) && store->line > 0)) {
+        session->uri_origin = "from $MCDS_STORE";
+        session->uri_source = "$MCDS_STORE";
+        return environment;
+    }
+    if (store->line == 0)
+        return NULL;
+    write_origin(session, SETTING_STORE, session->source, sizeof session->source);
+    session->uri_origin = session->source;
+    session->uri_source = session->source + strlen("from ");
+    return store->text;
+}
+
 int session_choose_store(struct session *session, const struct command *command)
 {
     session->command = command;
-    session->options.ns = command->options[OPTION_NAMESPACE].text;
-    session->options.timeout_ms = (uint32_t)number_of(command, OPTION_TIMEOUT, 0);
-    const char *environment = trusted_environment("MCDS_STORE");
-    const char *uri = command->options[OPTION_STORE].text;
-    session->uri_origin = "given with -s";
-    if (session->options.ns != NULL && session->options.ns[0] == '\0') {
-        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID",
-                       "the namespace is empty; give -N a name, or leave it out");
-        return STATUS_USAGE;
-    }
-    if (uri == NULL && environment != NULL && environment[0] != '\0') {
-        uri = environment;
-        session->uri_origin = "from $MCDS_STORE";
-        session->is_from_environment = true;
-    }
+    int status = read_config(session, command);
+    if (status == STATUS_DONE)
+        status = choose_others(session, command);
+    if (status != STATUS_DONE)
+        return status;
+    const char *uri = find_uri(session, command);
     session->is_default = uri == NULL;
     if (uri == NULL)
         return choose_default(session);
@@ -141,10 +202,10 @@ int session_open_store(struct session *session)
     int length = snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
     bool is_of_uri = session->options.ns == NULL ||
                      strcmp(mcds_last_error()->option, "ns") != 0;
-    if (session->is_from_environment && is_of_uri && length >= 0 &&
+    if (session->uri_source[0] != '\0' && is_of_uri && length >= 0 &&
         (size_t)length < sizeof sentence)
         (void)snprintf(sentence + length, sizeof sentence - (size_t)length,
-                       " ($MCDS_STORE is %.200s)", session->uri);
+                       " (%.300s is %.200s)", session->uri_source, session->uri);
     report_failure(&session->output, session->command, status_of(result),
                    mcds_result_name(result), sentence);
     return status_of(result);

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "config/config.h"
 #include "table/command.h"
 
 #define URI_MAX 4096
@@ -14,7 +15,10 @@ struct session {
     mcds_options options;
     char uri[URI_MAX];
     const char *uri_origin; /* why it is this one */
-    bool is_from_environment;
+    const char *uri_source; /* for a sentence: "$MCDS_STORE", a line of a file, or "" */
+    char source[CONFIG_PATH_CAPACITY + 32];
+    const char *profile; /* or NULL */
+    struct config config;
     bool is_default;
     bool is_absent; /* the default store does not exist: `store` is an empty one in its place */
     mcds_store *store;
@@ -22,6 +26,10 @@ struct session {
     struct sigaction pipe_before;  /* the action of SIGPIPE when we were started */
     struct sigaction size_before;  /* the action of SIGXFSZ */
 };
+
+/* "from FILE:LINE", of a setting that the configuration has. */
+void write_origin(const struct session *session, enum setting_id id, char *out,
+                  size_t capacity);
 
 /* Selects the store without opening it. Returns 0 or, with the sentence printed, the exit code. */
 int session_choose_store(struct session *session, const struct command *command);

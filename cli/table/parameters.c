@@ -50,10 +50,14 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_STORE] = TEXT(
         's', "store", "URI", 0,
         "the store: memory: or lmdb:PATH or memcached://HOST[:PORT][,...]; otherwise "
-        "$MCDS_STORE, otherwise a file under $XDG_STATE_HOME/mcds"),
+        "$MCDS_STORE, otherwise that of the configuration file, otherwise a file under "
+        "$XDG_STATE_HOME/mcds"),
     [OPTION_NAMESPACE] = TEXT('N', "namespace", "NS", 0, "prefix of all keys (mcds)"),
     [OPTION_TIMEOUT] = TIME(NONE, "timeout", "TIME", 1, 60 * MINUTE_MS,
                             "longest time of one operation (1s)"),
+    [OPTION_PROFILE] = TEXT(NONE, "profile", "NAME", 64,
+                            "the profile of the configuration file, which has the store, "
+                            "namespace and timeout ($MCDS_PROFILE)"),
     [OPTION_JSON] = FLAG(NONE, "json",
                          "print one JSON object per line; numbers beyond 2^53 are strings"),
     [OPTION_QUIET] = FLAG(

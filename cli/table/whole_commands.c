@@ -159,7 +159,8 @@ const struct verb doctor_verbs[] = {
      .arguments = takes_nothing,
      .run = doctor_run,
      .columns = finding_columns,
-     .help = "Describe the store: which one is used and why, what it can do, and its problems. "
+     .help = "Describe the store: which one is used and why, and where the namespace and the "
+             "timeout come from; what it can do, and its problems. "
              "Exits with 1 when it finds a problem."},
     {.word = NULL},
 };

@@ -65,7 +65,7 @@ class Fixture:
         self.server = None
 
     def environment(self, mcds):
-        names = ("MCDS_STORE", "XDG_STATE_HOME", "HOME")
+        names = ("MCDS_STORE", "MCDS_CONFIG", "MCDS_PROFILE", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "HOME")
         environment = {k: v for k, v in os.environ.items() if k not in names}
         environment["PATH"] = os.path.dirname(mcds) + ":" + environment["PATH"]
         environment["LC_ALL"] = "C"

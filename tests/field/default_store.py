@@ -123,6 +123,27 @@ class DefaultStoreTest(unittest.TestCase):
         os.chmod(state, 0o1777)  # as /tmp: nobody else may move what is ours
         self.assert_counts(self.mcds("counter", "add", "x", XDG_STATE_HOME=state), 1)
 
+    @unittest.skipUnless(IS_ROOT, "only root may give a file away")
+    def test_a_configuration_of_others(self):
+        home = self.make("home", 0o755)
+        os.makedirs(home + "/.config/mcds")
+        file, store = home + "/.config/mcds/config", self.make("store", 0o777) + "/x.mdb"
+        with open(file, "w", encoding="ascii") as config:
+            config.write(f"store = lmdb:{store}\n")
+        self.assert_counts(self.mcds("counter", "add", "x", HOME=home), 1)
+        self.assertTrue(os.path.exists(store))
+        os.chown(file, NOBODY, NOBODY)
+        self.assert_refused(self.mcds("counter", "add", "x", HOME=home), 74, file, "belongs to another user")
+        os.chown(file, 0, 0)
+        os.chmod(file, 0o600)
+        self.assert_refused(self.mcds("counter", "add", "x", HOME=home, user=NOBODY), 74, file, "Permission denied")
+        # A home that is closed to this user is that of the caller of su.
+        os.chmod(home, 0o700)
+        state = self.make("state", 0o777)
+        os.chmod(state, 0o700)
+        os.chown(state, NOBODY, NOBODY)
+        self.assert_counts(self.mcds("counter", "add", "x", HOME=home, XDG_STATE_HOME=state, user=NOBODY), 1)
+
     @unittest.skipUnless(IS_ROOT, "only root may give a directory away")
     def test_directory_of_another_user(self):
         state = self.make("state", 0o1777)

@@ -12,7 +12,7 @@ ls -d 'odd%41?dir/mcds/default.lmdb'
 (unset HOME XDG_STATE_HOME && run counter add x)
 XDG_STATE_HOME=/dev/null run counter add x
 run -s lmdb:/nowhere/at/all counter get x
-mcds doctor | head -n 2 | cut -f 1-3 | sed 's/mcds	.*/mcds	VERSION/'
+mcds doctor | head -n 3 | cut -f 1-3 | sed 's/mcds	.*/mcds	VERSION/'
 echo nonsense >file
 mcds -s lmdb:./file counter get x
 echo "-> $?"
