@@ -410,12 +410,14 @@ static bool is_end_of_options(const char *word)
 }
 
 /* Whether words are arguments that one more -- separates from COMMAND: only so an argument before
- * COMMAND may begin with a minus. */
+ * COMMAND may begin with a minus. A COMMAND may have a -- of its own, after an argument that is
+ * left out. */
 static bool arguments_follow(const struct reader *reader)
 {
-    if (reader->command->verb->arguments[reader->argument_count] == NULL)
-        return false;
+    const struct parameter *next = reader->command->verb->arguments[reader->argument_count];
     char *const *word = reader->next;
+    if (next == NULL || (next->optional && *word != NULL && !is_option(*word)))
+        return false;
     while (*word != NULL && !is_end_of_options(*word))
         word++;
     return *word != NULL;
