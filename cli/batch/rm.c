@@ -120,6 +120,18 @@ static bool is_agreed(const struct removal *removal)
            (answer[0] == 'y' || answer[0] == 'Y');
 }
 
+/* Of once: its keys are found only by name. */
+static void refuse_keys(struct slot *slot)
+{
+    char sentence[SENTENCE_MAX];
+    const char *name = slot->command.arguments[0];
+    (void)snprintf(sentence, sizeof sentence,
+                   "%s '%.200s': not dropped: its keys expire by themselves, and "
+                   "'once KEY --in %.200s --forget' erases one",
+                   slot->command.noun->word, name, name);
+    slot_refuse(slot, STATUS_NO, sentence);
+}
+
 static void drop(struct removal *removal, struct ring *ring, const struct found *found)
 {
     struct slot *slot = ring_next(ring);
@@ -136,6 +148,10 @@ static void drop(struct removal *removal, struct ring *ring, const struct found 
     command->bytes[0] = mcds_text(found->name);
     command->is_of_several = true;
     command->options[OPTION_YES].given = true;
+    if (!is_among(command->verb->options, OPTION_DROP) && command->verb->word[0] == '\0') {
+        refuse_keys(slot);
+        return;
+    }
     /* The store may still list a dropped structure. A name that begins with ~ may be a hash, of which
      * nothing was dropped. */
     slot->may_be_gone = is_given(removal->command, OPTION_ALL) && found->name[0] != '~';

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "child/processes.h"
+#include "io/exit.h"
 
 /* How often orphans are killed, and the time between: in all as long as a sweep of the
  * supervisor. */
@@ -39,6 +40,9 @@ static int become(const void *context)
     (void)sigaction(SIGXFSZ, &start->inheritance->size, NULL);
     (void)sigaction(SIGCHLD, &start->inheritance->child, NULL);
     (void)sigprocmask(SIG_SETMASK, &start->inheritance->mask, NULL);
+    const int *ends = start->inheritance->ends;
+    if (ends != NULL && (dup2(ends[0], STDOUT_FILENO) < 0 || dup2(ends[1], STDERR_FILENO) < 0))
+        return errno;
     (void)execvp(start->program[0], start->program);
     return errno;
 }
@@ -195,6 +199,15 @@ static bool is_all_zombies(pid_t group)
 {
     struct group_look look = {.group = group};
     return processes_visit(look_for_life, &look) && look.seen && !look.lives;
+}
+
+int child_status(const struct child *child)
+{
+    if (child->is_orphaned)
+        return STATUS_INTERNAL;
+    if (WIFSIGNALED(child->wait_status))
+        return STATUS_SIGNAL + WTERMSIG(child->wait_status);
+    return WEXITSTATUS(child->wait_status);
 }
 
 bool child_lives(struct child *child)

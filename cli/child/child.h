@@ -22,8 +22,9 @@ struct child {
     struct descendants descendants; /* which are ours to kill when it is orphaned */
 };
 
-/* The program inherits the signal actions that mcds was started with. */
+/* The program inherits the signal actions that mcds was started with, and streams for its output. */
 struct inheritance {
+    const int *ends; /* of a relay, for both output streams; NULL: those of mcds */
     sigset_t mask;
     struct sigaction pipe;
     struct sigaction size;
@@ -46,6 +47,9 @@ enum child_outcome child_start(struct child *child, char *const *program, int64_
 
 /* Records which processes have ended or stopped. */
 void child_reap(struct child *child);
+
+/* The exit code of a program that has ended. */
+int child_status(const struct child *child);
 
 /* Whether the program or a process of its group lives; a zombie does not. When the program
  * is_orphaned, whether any descendant of it may live: each call kills those that it finds. */

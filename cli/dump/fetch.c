@@ -22,6 +22,8 @@ const char *why_omitted(const struct noun *noun)
         return "its values are made again where they are missing";
     if (noun->open == ids_open)
         return "ids stay unique in another store without it, if the clocks agree";
+    if (noun->open == once_open)
+        return "its results expire; 'once KEY --settle' stores one in another store";
     if (noun->open == limit_open)
         return "its buckets are full where it is not";
     if (noun->open == views_open)

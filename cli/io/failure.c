@@ -181,6 +181,10 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
     const mcds_error *error = mcds_last_error();
     const char *typed = command != NULL ? command->verb->word : "";
     const char *verb = error->verb[0] != '\0' && typed[0] != '\0' ? typed : error->verb;
+    /* Of once the key is typed, and the name rarely. */
+    bool is_of_key = command != NULL && command->noun != NULL &&
+                     command->noun->open == once_open;
+    const char *name = is_of_key ? command->arguments[0] : error->name;
     char reason[FAILURE_CAPACITY / 2];
     if (error->name[0] == '\0') {
         (void)snprintf(out, FAILURE_CAPACITY, "%s", mcds_errmsg());
@@ -196,8 +200,8 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
     }
     write_reason(reason, sizeof reason, error);
     (void)snprintf(out, FAILURE_CAPACITY, "%s '%.*s'%s%s%s%s: %s", error->noun, NAME_SHOWN,
-                   error->name, verb[0] != '\0' ? ": " : "", verb,
-                   error->peer[0] != '\0' ? ": " : "", error->peer, reason);
+                   name, verb[0] != '\0' ? ": " : "", verb, error->peer[0] != '\0' ? ": " : "",
+                   error->peer, reason);
 }
 
 /* As advice_on, and names the verb that also erases values of other programs. */

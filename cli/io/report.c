@@ -104,6 +104,8 @@ static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command
     const char *done = command->verb->done != NULL ? command->verb->done : "applied";
     if (is_given(command, OPTION_DROP)) /* of a lock */
         done = "dropped";
+    if (is_given(command, OPTION_FORGET)) /* of once */
+        done = "forgotten";
     char what[24] = "it";
     if (command->verb->start == counter_take)
         (void)snprintf(what, sizeof what, "%" PRId64, answer->number);
@@ -126,6 +128,10 @@ static const char *saying_of(const struct command *command, int result)
         return drops_lock ? "there is none" : command->noun->missing;
     if (result == MCDS_BUSY && drops_lock)
         return "it is held; drop it after its holder has released it, or --break it first";
+    if (result == MCDS_BUSY && command->verb->start == once_look)
+        return "a caller runs it; settle it when its claim has ended, or --forget it first";
+    if (result == MCDS_EXISTS && command->verb->start == once_look)
+        return "it has a result, which stays; --forget it first";
     if (result == MCDS_BUSY && command->verb->start == semaphore_drop)
         return "a permit is held; drop it after its holders have released it";
     if (result == MCDS_TOO_OLD && command->verb->start == online_beat)
@@ -167,7 +173,7 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
     } else if (result == MCDS_NOT_FOUND && is_of_key) {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s' has no '%.*s'", noun, name, length,
                        (const char *)key.data);
-    } else if (result == MCDS_EXISTS && verb->refused != NULL) {
+    } else if (result == MCDS_EXISTS && verb->refused != NULL && is_of_key) {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': '%.*s' %s", noun, name, length,
                        (const char *)key.data, refused);
     } else {
@@ -230,9 +236,7 @@ static int complain_of_loss(const struct output *output, const struct command *c
 static bool has_changed(const struct command *command, const struct answer *answer, int result)
 {
     const struct verb *verb = command->verb;
-    bool looks = verb->start == lock_look && !is_given(command, OPTION_BREAK) &&
-                 !is_given(command, OPTION_DROP);
-    return verb->done != NULL && !looks && result == MCDS_OK &&
+    return verb->done != NULL && !is_given(command, OPTION_INFO) && result == MCDS_OK &&
            (verb->change == CHANGE_UNTOLD || answer->changed);
 }
 

@@ -1,4 +1,4 @@
-/* mcds lock NAME -- COMMAND, and mcds semaphore run: acquire, run, watch, release.
+/* mcds lock NAME -- COMMAND, mcds semaphore run and mcds once: acquire, run, watch, release.
  *
  *   asked          renewed      renewed                stop     kill  deadline
  *     |---- span/3 ---|---- span/3 ---|----- ... --------|--------|------|
@@ -49,7 +49,10 @@ struct runner {
     struct watch watch;
     struct child child;
     struct renewer renewer;
+    struct relay own_relay;
+    struct relay *relay; /* of the output of COMMAND; NULL: COMMAND has that of mcds */
     enum phase phase;
+    bool is_interrupted; /* a signal that ends COMMAND was passed on */
     bool is_lost;
     bool is_reach_told; /* that a process cannot be signalled */
     int64_t deadline_ns;
@@ -137,11 +140,11 @@ static void kill_group(struct runner *runner, int64_t now_ns)
 /* `cause` is the library's sentence, or "". */
 static void lose(struct runner *runner, const char *why, const char *cause)
 {
-    if (!runner->is_lost && cause[0] != '\0')
-        complain(&runner->session->output, "%s '%.200s': %s (%s)", runner->tenure.kind->noun,
-                 runner->name, why, cause);
-    else if (!runner->is_lost)
-        say(runner, why);
+    bool has_cause = cause[0] != '\0';
+    if (!runner->is_lost)
+        complain(&runner->session->output, "%s '%.200s': the %s %s%s%s%s",
+                 runner->tenure.kind->noun, runner->name, runner->tenure.kind->lease, why,
+                 has_cause ? " (" : "", cause, has_cause ? ")" : "");
     runner->is_lost = true;
 }
 
@@ -157,7 +160,7 @@ static void learn(struct runner *runner)
         break;
     case MCDS_LOST:
     case MCDS_EXPIRED:
-        lose(runner, "the lease was lost; stopping the command", runner->renewer.message);
+        lose(runner, "was lost; stopping the command", runner->renewer.message);
         if (runner->phase < PHASE_STOPPING)
             stop_group(runner, least(now_ns + kill_ahead_ns(runner), runner->deadline_ns));
         runner->renew_at_ns = INT64_MAX;
@@ -179,13 +182,12 @@ static bool is_to_renew(const struct runner *runner)
 static void keep_time(struct runner *runner, int64_t now_ns)
 {
     if (runner->phase < PHASE_KILLED && now_ns >= runner->deadline_ns - kill_ahead_ns(runner)) {
-        lose(runner, "the lease could not be renewed in time; the command was killed",
+        lose(runner, "could not be renewed in time; the command was killed",
              runner->renewer.message);
         kill_group(runner, now_ns);
     } else if (runner->phase < PHASE_STOPPING &&
                now_ns >= runner->deadline_ns - stop_ahead_ns(runner)) {
-        lose(runner, "the lease cannot be renewed; stopping the command",
-             runner->renewer.message);
+        lose(runner, "cannot be renewed; stopping the command", runner->renewer.message);
         stop_group(runner, runner->deadline_ns - kill_ahead_ns(runner));
     } else if (runner->phase == PHASE_RESTING && now_ns >= runner->next_at_ns) {
         stop_group(runner, now_ns + STOP_MAX_NS);
@@ -220,6 +222,7 @@ static void take_signals(struct runner *runner)
             child_continue(&runner->child);
         else if (number != SIGCHLD)
             child_signal(&runner->child, number);
+        runner->is_interrupted = runner->is_interrupted || watch_is_ending(number);
     }
     child_reap(&runner->child);
     if (runner->child.is_orphaned && runner->phase != PHASE_KILLED) {
@@ -260,7 +263,8 @@ static void watch_group(struct runner *runner)
         keep_time(runner, now_ns);
         int64_t wake_ns = least(next_wake_ns(runner),
                                 runner->phase == PHASE_RUNNING ? INT64_MAX : now_ns + LOOK_NS);
-        if (watch_wait(&runner->watch, wake_ns, child_news(child), runner->renewer.answer))
+        if (watch_wait(&runner->watch, wake_ns, child_news(child), runner->renewer.answer,
+                       runner->relay))
             learn(runner);
         /* Checked before a signal that continues the group: the lease may have ended. */
         keep_time(runner, watch_now_ns());
@@ -268,13 +272,27 @@ static void watch_group(struct runner *runner)
     }
 }
 
-static int own_status(const struct child *child)
+/* Whether COMMAND has ended by itself, and not because of a signal that somebody has sent. */
+static bool ended_by_itself(const struct runner *runner)
 {
-    if (child->is_orphaned)
-        return STATUS_INTERNAL;
-    if (WIFSIGNALED(child->wait_status))
-        return STATUS_SIGNAL + WTERMSIG(child->wait_status);
-    return WEXITSTATUS(child->wait_status);
+    const struct child *child = &runner->child;
+    int status = child->wait_status;
+    if (runner->is_lost || child->is_orphaned)
+        return false;
+    if (WIFSIGNALED(status))
+        return !runner->is_interrupted && !watch_is_ending(WTERMSIG(status));
+    return !runner->is_interrupted || WEXITSTATUS(status) == 0;
+}
+
+static void note_end(struct runner *runner)
+{
+    const struct tenure_kind *kind = runner->tenure.kind;
+    const char *what = NULL;
+    if (kind->ended != NULL)
+        what = kind->ended(runner->tenure.handle, child_status(&runner->child),
+                           ended_by_itself(runner));
+    if (what != NULL)
+        say(runner, what);
 }
 
 /* Releases the lease and chooses the exit code. */
@@ -286,14 +304,17 @@ static int release(struct runner *runner, int status)
     if (result == MCDS_OK)
         return status;
     if (result == MCDS_LOST || result == MCDS_EXPIRED) {
-        say(runner, "the lease had ended before the command did; its work may have overlapped "
-                    "with another's");
+        complain(output,
+                 "%s '%.200s': the %s had ended before the command did; its work may have "
+                 "overlapped with another's",
+                 runner->tenure.kind->noun, runner->name, runner->tenure.kind->lease);
         return STATUS_LOST;
     }
     describe_failure(said, runner->command);
-    complain(output, "%s; the %s %s released, and expires by itself%s", said,
+    complain(output, "%s; the %s %s %s, and expires by itself%s", said,
              runner->tenure.kind->thing,
-             result == MCDS_AMBIGUOUS ? "may not have been" : "was not", advice_on(result));
+             result == MCDS_AMBIGUOUS ? "may not have been" : "was not",
+             runner->tenure.kind->given, advice_on(result));
     return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
 }
 
@@ -317,15 +338,45 @@ static int watch_to_the_end(struct runner *runner)
         return STATUS_INTERNAL;
     }
     watch_group(runner);
+    if (runner->relay != NULL)
+        relay_drain(runner->relay);
     if (runner->is_lost)
         child_sweep(&runner->child);
     child_end(&runner->child);
     renewer_end(&runner->renewer);
+    note_end(runner);
     if (runner->is_lost) {
         give_up(runner);
         return STATUS_LOST;
     }
-    return release(runner, own_status(&runner->child));
+    return release(runner, child_status(&runner->child));
+}
+
+/* False: it cannot be made, and that was reported. */
+static bool open_relay(struct runner *runner)
+{
+    const struct tenure_kind *kind = runner->tenure.kind;
+    if (kind->see == NULL)
+        return true;
+    runner->own_relay = (struct relay){.see = kind->see, .context = runner->tenure.handle};
+    if (!relay_open(&runner->own_relay)) {
+        say(runner, "this process has too many files open (ulimit -n); raise the limit");
+        return false;
+    }
+    runner->relay = &runner->own_relay;
+    runner->watch.inheritance.ends = runner->own_relay.ends;
+    return true;
+}
+
+/* Passes the rest of the output on. Returns the exit code. */
+static int end_relay(struct runner *runner, int status)
+{
+    int error = runner->relay != NULL ? relay_end(runner->relay) : 0;
+    if (error == 0)
+        return status;
+    complain(&runner->session->output, "%s '%.200s': the output cannot be written: %s",
+             runner->tenure.kind->noun, runner->name, strerror(error));
+    return status == STATUS_DONE ? STATUS_IO : status;
 }
 
 /* Runs the command while this process holds the lease. */
@@ -336,8 +387,11 @@ static int run_program(struct runner *runner)
     struct tenure *tenure = &runner->tenure;
     tenure->kind->set_environment(runner->name, &tenure->permit,
                                   tenure->kind->remaining_ms(tenure->handle, &tenure->permit));
-    switch (child_start(&runner->child, program, guard_at_ns(runner),
-                        &runner->watch.inheritance, &reason)) {
+    enum child_outcome outcome = child_start(&runner->child, program, guard_at_ns(runner),
+                                             &runner->watch.inheritance, &reason);
+    if (runner->relay != NULL)
+        relay_close_ends(runner->relay);
+    switch (outcome) {
     case CHILD_FAILED:
         return release(runner,
                        report_not_run(&runner->session->output, runner->command, reason));
@@ -364,20 +418,35 @@ static int acquire_and_run(struct runner *runner)
     int status;
     if (!acquire_tenure(&acquisition, &status))
         return status;
+    const struct tenure *tenure = &runner->tenure;
+    if (tenure->kind->answers != NULL &&
+        tenure->kind->answers(tenure->handle, runner->session, runner->command, &status))
+        return status;
     runner->asked_ns = acquisition.asked_ns;
     take_deadline(runner);
-    return run_program(runner);
+    if (!open_relay(runner)) {
+        give_up(runner);
+        return STATUS_INTERNAL;
+    }
+    return end_relay(runner, run_program(runner));
 }
 
 static int hold_and_run(struct session *session, const struct command *command,
                         const struct tenure_kind *kind)
 {
+    const struct noun *noun = command->noun;
+    const char *against = noun->why_not != NULL ? noun->why_not(command) : NULL;
+    if (against != NULL) {
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", against);
+        return STATUS_USAGE;
+    }
     if (session_is_private(session)) {
         char sentence[400];
-        (void)snprintf(sentence, sizeof sentence,
-                       "%s '%.200s': only this process sees a memory: store, so the %s would "
-                       "exclude nobody; name a shared store with -s",
-                       kind->noun, command->arguments[0], kind->noun);
+        (void)snprintf(
+            sentence, sizeof sentence,
+            "%s '%.200s': only this process sees a memory: store, so %s; name a shared "
+            "store with -s",
+            kind->noun, command->arguments[0], kind->alone);
         report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
         return STATUS_USAGE;
     }
@@ -410,4 +479,9 @@ int lock_run(struct session *session, const struct command *command)
 int semaphore_run(struct session *session, const struct command *command)
 {
     return hold_and_run(session, command, &tenure_of_semaphore);
+}
+
+int once_run(struct session *session, const struct command *command)
+{
+    return hold_and_run(session, command, &tenure_of_once);
 }

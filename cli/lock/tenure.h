@@ -1,14 +1,19 @@
-/* Tenure: the lease that `mcds lock` and `mcds semaphore run` hold while COMMAND runs: a lock, or a permit. */
+/* Tenure: the lease that `mcds lock`, `mcds semaphore run` and `mcds once` hold while COMMAND runs: a lock, a
+ * permit, or the claim of a key. */
 #ifndef MCDS_CLI_LOCK_TENURE_H
 #define MCDS_CLI_LOCK_TENURE_H
 
+#include "run/session.h"
 #include "table/command.h"
 
 #define TENURE_TEXT_CAPACITY 360
 
 struct tenure_kind {
     const char *noun;
-    const char *thing; /* the noun of the lease: "lock", "permit" */
+    const char *thing; /* the noun of the lease: "lock", "permit"; of once "result" */
+    const char *lease; /* the word for it: "lease", "claim" */
+    const char *alone; /* why a store that only this process sees is of no use */
+    const char *given; /* the release as a participle: "released", "stored" */
     int (*open)(mcds_store *store, const struct command *command, void **handle_out);
     void (*close)(void *handle);
     /* wait_ms 0: one try. */
@@ -20,14 +25,23 @@ struct tenure_kind {
     bool (*describe)(void *handle, char out[TENURE_TEXT_CAPACITY]);
     /* Sets the variables that COMMAND inherits. */
     void (*set_environment)(const char *name, const mcds_permit *permit, int64_t left_ms);
+    /* The rest of once alone; NULL. Whether nothing is held, because there is a result: prints it. */
+    bool (*answers)(void *handle, struct session *session, const struct command *command,
+                    int *status_out);
+    /* The output of COMMAND, which mcds passes on. */
+    void (*see)(void *handle, size_t stream, const char *bytes, size_t length);
+    /* Before the release: how COMMAND has ended, and whether by itself. Returns what to report, or
+     * NULL. */
+    const char *(*ended)(void *handle, int status, bool by_itself);
 };
 extern const struct tenure_kind tenure_of_lock;
 extern const struct tenure_kind tenure_of_semaphore;
+extern const struct tenure_kind tenure_of_once;
 
 struct tenure {
     const struct tenure_kind *kind;
     void *handle;
-    mcds_permit permit; /* of a lock: only its lease is used */
+    mcds_permit permit; /* of a lock: only its lease is used; of once: the deadline in it */
 };
 
 static inline int tenure_renew(struct tenure *tenure)

@@ -11,6 +11,7 @@
 #include "mcds.h"
 
 #define NS_PER_S INT64_C(1000000000)
+#define OWN_FILES 4
 
 /* Signals that end mcds are passed on. One that was ignored at the start stays ignored (nohup). */
 static const int watched[] = {SIGCHLD, SIGCONT, SIGTERM, SIGINT,
@@ -43,18 +44,28 @@ int64_t watch_now_ns(void)
     return env->monotonic_ns(env->self);
 }
 
-bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd)
+bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd, struct relay *relay)
 {
     int64_t at_ns = wake_ns > 0 ? wake_ns : 1; /* 0 would switch the timer off */
     struct itimerspec when = {{0, 0}, {(time_t)(at_ns / NS_PER_S), (long)(at_ns % NS_PER_S)}};
     (void)timerfd_settime(watch->timer, TFD_TIMER_ABSTIME, &when, NULL);
-    struct pollfd waited[] = {{watch->signals, POLLIN, 0},
-                              {watch->timer, POLLIN, 0},
-                              {fd, POLLIN, 0},
-                              {news, POLLIN, 0}};
-    if (poll(waited, sizeof waited / sizeof waited[0], -1) <= 0)
+    struct pollfd waited[OWN_FILES + RELAY_FILES] = {{watch->signals, POLLIN, 0},
+                                                     {watch->timer, POLLIN, 0},
+                                                     {fd, POLLIN, 0},
+                                                     {news, POLLIN, 0}};
+    if (relay != NULL)
+        relay_wait_for(relay, waited + OWN_FILES);
+    if (poll(waited, OWN_FILES + (relay != NULL ? RELAY_FILES : 0), -1) <= 0)
         return false;
+    if (relay != NULL)
+        relay_move(relay, waited + OWN_FILES);
     return (waited[2].revents & POLLIN) != 0;
+}
+
+bool watch_is_ending(int number)
+{
+    return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT ||
+           number == SIGKILL;
 }
 
 int watch_signal(struct watch *watch)

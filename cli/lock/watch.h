@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "child/child.h"
+#include "child/relay.h"
 
 struct watch {
     int signals;
@@ -21,10 +22,13 @@ bool watch_open(struct watch *watch, const struct sigaction *pipe_before,
 /* Nanoseconds of the clock of leases, which keeps running during suspend. */
 int64_t watch_now_ns(void);
 
-/* Waits until wake_ns, a signal, or until `news` or `fd` is readable; true in the last case. */
-bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd);
+/* Waits until wake_ns, a signal, or until `news` or `fd` is readable; true in the last case. Meanwhile
+ * the relay, unless NULL, moves what is ready. */
+bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd, struct relay *relay);
 
 /* The next signal received, or 0. */
 int watch_signal(struct watch *watch);
+/* Whether this signal is sent to end a program. */
+bool watch_is_ending(int number);
 
 #endif

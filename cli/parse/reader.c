@@ -41,18 +41,22 @@ static bool lacks_program(struct reader *reader)
            !reader_wrong_usage(reader, "the command to run is missing after --");
 }
 
-/* `mcds lock` runs a command, or has one of --info, --break and --drop: exactly one of these. */
+/* `mcds lock` and `mcds once` run a command, or have one of the options below: exactly one of these. */
 static bool is_one_way(struct reader *reader)
 {
     const struct command *command = reader->command;
-    bool runs = command->program != NULL;
-    int ways = runs + is_given(command, OPTION_INFO) + is_given(command, OPTION_BREAK) +
-               is_given(command, OPTION_DROP);
+    bool breaks = is_among(command->verb->options, OPTION_BREAK);
+    int ways = (command->program != NULL) + is_given(command, OPTION_INFO) +
+               is_given(command, OPTION_BREAK) + is_given(command, OPTION_DROP) +
+               is_given(command, OPTION_SETTLE) + is_given(command, OPTION_FORGET);
     if (ways == 0)
         return reader_wrong_usage(reader, "nothing to do: give a command after --, or --info");
     if (ways > 1)
         return reader_wrong_usage(reader,
-                                  "a command, --info, --break and --drop exclude each other");
+                                  breaks ? "a command, --info, --break and --drop exclude "
+                                           "each other"
+                                         : "a command, --info, --settle and --forget exclude "
+                                           "each other");
     if (is_given(command, OPTION_WAIT) && is_given(command, OPTION_NOWAIT))
         return reader_wrong_usage(reader, "--wait and --no-wait exclude each other");
     return true;

@@ -25,6 +25,7 @@ static const struct synonym {
     {"", " hash map dict kv hset hget ", "'table' keeps values by key"},
     {"", " queue range lrange rpush ", "'list' keeps values in the order of their pushes"},
     {"", " mutex flock lease run ", "'lock NAME -- COMMAND' runs one at a time"},
+    {"", " idempotent idempotency single exactly-once ", "'once KEY -- COMMAND' runs it once"},
     {"", " sem slots permits parallel ", "'semaphore run' runs at most N at a time"},
     {"semaphore", " ls list show info ", "'semaphore holders' does that"},
     {"semaphore", " acquire hold take lock ", "'semaphore run' does that"},

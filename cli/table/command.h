@@ -88,13 +88,23 @@ enum option_id {
     OPTION_HOW_MANY,
     OPTION_BITS,
     OPTION_SPREAD,
+    OPTION_IN,
+    OPTION_KEEP,
+    OPTION_RUN,
+    OPTION_STRICT,
+    OPTION_RETRY_FAILED,
+    OPTION_SETTLE,
+    OPTION_FORGET,
     OPTION_COUNT
 };
 
 /* An option in a mask of options. The global ones share a bit, and so do options that a verb takes
- * together or not at all: --rate and --burst, and those of ids. */
+ * together or not at all: --buckets and --width, --rate and --burst, those of ids and of once. */
+#define WITHIN(id, first, last)                                                                \
+    ((id) <= (first) ? 0 : ((id) < (last) ? (id) : (last)) - (first))
 #define SHARED_BEFORE(id)                                                                      \
-    (((id) > OPTION_RATE) + ((id) > OPTION_HOW_MANY) + ((id) > OPTION_BITS))
+    (WITHIN(id, OPTION_BUCKETS, OPTION_WIDTH) + WITHIN(id, OPTION_RATE, OPTION_BURST) +        \
+     WITHIN(id, OPTION_HOW_MANY, OPTION_SPREAD) + WITHIN(id, OPTION_IN, OPTION_FORGET))
 #define BIT(id) (UINT64_C(1) << ((id)-OPTION_GLOBALS - SHARED_BEFORE(id)))
 #define OPTIONS_GLOBAL (UINT64_C(1) << 63)
 _Static_assert(OPTION_COUNT - OPTION_GLOBALS - SHARED_BEFORE(OPTION_COUNT) <= 63,
@@ -172,6 +182,7 @@ struct answer {
         mcds_visitors_value visitors;
         mcds_online_value online;
         mcds_lock_holder holder;
+        mcds_once_value once;
         uint32_t above; /* holders of a semaphore, above its new number */
         mcds_table_cursor cursor;
         mcds_limit_value limit;

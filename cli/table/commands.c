@@ -16,6 +16,9 @@
 #define PERMIT                                                                                 \
     (BIT(OPTION_PERMITS) | BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) |         \
      BIT(OPTION_EXIT) | BIT(OPTION_LABEL))
+#define ONCE                                                                                   \
+    (BIT(OPTION_IN) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |               \
+     BIT(OPTION_INFO))
 #define MEMBERS (BIT(OPTION_EXACT) | BIT(OPTION_ESTIMATED))
 #define PERIOD (BIT(OPTION_PERIOD) | MEMBERS)
 #define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH) | MEMBERS)
@@ -27,11 +30,6 @@
 /* Of several names. */
 static const struct column number_columns[] = {
     {.title = "name"}, {.title = "number", .is_number = true}, {.is_end = true}};
-
-/* Of a page. */
-static const struct column page_columns[] = {{.title = "page", .ink = INK_NOUN},
-                                             {.title = "views", .is_number = true},
-                                             {.is_end = true}};
 
 static const struct verb counter_verbs[] = {
     {.word = "add",
@@ -125,6 +123,29 @@ static const struct verb semaphore_verbs[] = {
     {.word = NULL},
 };
 
+static const struct verb once_verbs[] = {
+    {.word = "",
+     .arguments = takes_work,
+     .options = ONCE,
+     .overlap = OVERLAP_NEVER,
+     .start = once_look,
+     .print = once_print,
+     .run = once_run,
+     .refused = "has a result",
+     .done = "settled",
+     .help =
+         "Run COMMAND if no caller on any machine has run it for KEY, and keep its output and "
+         "exit code. Every other caller prints the same output to the same streams and exits "
+         "with the same code; one that comes while COMMAND runs waits. COMMAND is run, its "
+         "claim renewed, and it is ended when mcds dies, as by 'mcds lock'; then the next "
+         "caller runs its own, or with --strict none. A COMMAND that fails is kept too; one "
+         "that a signal from outside has ended is not. Of the output, 1 MB is kept. The "
+         "environment of COMMAND has MCDS_ONCE_KEY. The default store is a file of this user "
+         "on "
+         "this machine; name a store that all callers share with -s."},
+    {.word = NULL},
+};
+
 static const struct verb cache_verbs[] = {
     {.word = "get",
      .arguments = takes_one_key,
@@ -155,18 +176,6 @@ static const struct verb cache_verbs[] = {
          "Forget the value of KEY, or all values with a --tag. No call after this prints an "
          "older value; the output of a COMMAND that runs now is not stored. Exits with 0 also "
          "where there is no value."},
-    {.word = "expire",
-     .erases = true,
-     .arguments = takes_one_key,
-     .overlap = OVERLAP_NEVER,
-     .start = cache_expire,
-     .print = cache_print_expire,
-     .done = "expired",
-     .help =
-         "Make the value of KEY stale: for the rest of its --stale the callers of get print "
-         "it while one of them runs COMMAND. A value without --stale is forgotten. The output "
-         "of a COMMAND that runs now is not stored. Exits with 0 also where there is no "
-         "value."},
     {.word = "hold",
      .arguments = takes_maybe_key,
      .options = BIT(OPTION_TAG) | BIT(OPTION_FOR),
@@ -273,16 +282,6 @@ static const struct verb views_verbs[] = {
      .start = views_get,
      .print = views_print_get,
      .help = "Print the total number of views of PAGE."},
-    {.word = "top",
-     .arguments = takes_name,
-     .options = BIT(OPTION_DATABASE) | BIT(OPTION_LIMIT),
-     .overlap = OVERLAP_NEVER,
-     .run = views_top,
-     .columns = page_columns,
-     .help =
-         "Print the pages with the most views, the most first, at most --limit of them, "
-         "otherwise 10: PAGE, a tab, the number. Reads all pages of the database, and counts "
-         "the views that 'views flush' has saved there."},
     {.word = "flush",
      .arguments = takes_name,
      .options = VIEWS,
@@ -385,6 +384,8 @@ const struct noun all_nouns[] = {
      .shape = BIT(OPTION_LEASE)},
     {NOUN(semaphore, "there is none", "run a command on at most N hosts at a time"),
      .shape = BIT(OPTION_PERMITS) | BIT(OPTION_LEASE)},
+    {NOUN(once, "there is nothing", "run a command once for each key, on all hosts together"),
+     .shape = BIT(OPTION_IN), .why_not = once_why_not},
     {NOUN(visitors, "there is none", "number of visitors in each period"), .shape = PERIOD,
      .keeps_options = true},
     {NOUN(online, "there is none", "number of visitors active now"), .shape = WINDOW,

@@ -90,11 +90,12 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_LEASE] = TIME(
         't', "lease", "TIME", 50, DAY_MS,
         "time of the lease, on memcached at least 3s; renewed at a third of it (15s)"),
-    [OPTION_WAIT] = TIME(
-        'w', "wait", "TIME", 0, DAY_MS,
-        "wait at most this long for the lock or permit, also while the store does not answer "
-        "(without -w 1d, but not for a store that does not answer)"),
-    [OPTION_NOWAIT] = FLAG('n', "no-wait", "do not wait: when others hold it, exit with 75"),
+    [OPTION_WAIT] = TIME('w', "wait", "TIME", 0, DAY_MS,
+                         "wait at most this long for the lock, permit or result, also while "
+                         "the store does not answer "
+                         "(without -w 1d, but not for a store that does not answer)"),
+    [OPTION_NOWAIT] = FLAG('n', "no-wait",
+                           "do not wait: when others hold or run it, exit with 75"),
     [OPTION_EXIT] = NUMBER('E', "busy-exit", "CODE", 0, 255,
                            "exit code when it cannot be acquired (75)"),
     [OPTION_LABEL] = TEXT(
@@ -103,8 +104,11 @@ const struct parameter options[OPTION_COUNT] = {
         "lock print (HOST:PID)"),
     [OPTION_INFO] = FLAG(
         NONE, "info",
-        "print the label of the holder, the seconds left, and the newest fence: that of the "
-        "holder, or a larger one that an attempt to acquire the held lock has drawn"),
+        "of a lock: print the label of the holder, the seconds left, and the newest fence: "
+        "that "
+        "of the holder, or a larger one that an attempt to acquire the held lock has drawn; of "
+        "once: print done, running or vanished, the exit code, and the seconds left of the "
+        "result or the claim"),
     [OPTION_BREAK] = FLAG(
         NONE, "break",
         "take the lock from its holder; a command run by 'mcds lock' is stopped at "
@@ -247,6 +251,28 @@ const struct parameter options[OPTION_COUNT] = {
         "give the same (63)"),
     [OPTION_SPREAD] = TIME(NONE, "spread", "TIME", 1, MINUTE_MS,
                            "the clocks of two machines never differ by more (1s)"),
+    [OPTION_IN] = TEXT(NONE, "in", "NAME", 1024,
+                       "the name to which KEY belongs, and which ls lists (once)"),
+    [OPTION_KEEP] = TIME(NONE, "keep", "TIME", 1, YEAR_MS,
+                         "how long the result is kept for later callers (1d)"),
+    [OPTION_RUN] = TIME(
+        NONE, "run", "TIME", 50, DAY_MS,
+        "how long the claim of a caller lasts that has died, on memcached at least 3s and 2s "
+        "longer; renewed at a third of it (1m)"),
+    [OPTION_STRICT] = FLAG(
+        NONE, "strict",
+        "when a caller has died or COMMAND was ended, nobody runs it again: later callers exit "
+        "with 79 until the key is settled or forgotten"),
+    [OPTION_RETRY_FAILED] = FLAG(
+        NONE, "retry-failed",
+        "when COMMAND exits with another code than 0, keep nothing: the next caller runs it"),
+    [OPTION_SETTLE] = NUMBER(NONE, "settle", "CODE", 0, 255,
+                             "store a result, of work that was done elsewhere or that a strict "
+                             "caller has begun: the exit code for later callers"),
+    [OPTION_FORGET] = FLAG(
+        NONE, "forget",
+        "erase the result or the claim: the next caller runs its COMMAND, and "
+        "a COMMAND that runs now is stopped at its next renewal"),
     [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
 };
 
@@ -396,6 +422,16 @@ static const struct parameter maybe_identity = {.placeholder = "IDENTITY",
                                                 .kind = KIND_NAME,
                                                 .optional = true,
                                                 .help = "the identity (NAME)"};
+static const struct parameter work = {
+    .placeholder = "KEY",
+    .kind = KIND_NAME,
+    .help = "what identifies the work: the id of an order, or of a request; 1 to 1024 bytes"};
+static const struct parameter output = {
+    .placeholder = "OUTPUT",
+    .kind = KIND_TEXT,
+    .optional = true,
+    .input = INPUT_WHOLE,
+    .help = "of --settle: what later callers print (nothing); for -, all of standard input"};
 static const struct parameter permits = {
     .placeholder = "N", .kind = KIND_NUMBER, .min = 1, .max = 60, .help = "number of permits"};
 static const struct parameter tokens = {.placeholder = "N",
@@ -427,6 +463,7 @@ const struct parameter *const takes_page_count[] = {&name, &fed_page, &view_coun
 const struct parameter *const takes_identity[] = {&name, &identity, NULL};
 const struct parameter *const takes_maybe_identity[] = {&name, &maybe_identity, NULL};
 const struct parameter *const takes_permits[] = {&name, &permits, NULL};
+const struct parameter *const takes_work[] = {&work, &output, NULL};
 const struct parameter *const takes_tokens[] = {&name, &identity, &tokens, NULL};
 const struct parameter *const takes_array[] = {&name, &array_elements, NULL};
 const struct parameter *const takes_pattern[] = {&pattern, NULL};

@@ -24,6 +24,7 @@ extern const struct parameter *const takes_identity[];
 extern const struct parameter *const takes_maybe_identity[];
 extern const struct parameter *const takes_tokens[];
 extern const struct parameter *const takes_permits[];
+extern const struct parameter *const takes_work[];
 extern const struct parameter *const takes_array[];
 extern const struct parameter *const takes_page[];
 extern const struct parameter *const takes_page_count[];

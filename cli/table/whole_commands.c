@@ -54,7 +54,9 @@ const struct verb rm_verbs[] = {
          "slow as ls. A name that ls prints as ~ and a hash (over 100 bytes) must be dropped "
          "by its noun's drop with the whole name. ls may list a dropped lock or "
          "semaphore for a minute. "
-         "Visitors and online may leave marks: see their drop."},
+         "Visitors and online may leave marks: see their drop. It names what it cannot drop: "
+         "the "
+         "keys of once."},
     {.word = NULL},
 };
 
@@ -74,7 +76,7 @@ const struct verb watch_verbs[] = {
          "it says so and prints the number of elements when it changes, which reads all of "
          "them. "
          "When the store does not answer, it says so once and waits. Views, caches, "
-         "limits, ids and semaphores are not watched."},
+         "limits, ids, semaphores and once are not watched."},
     {.word = NULL},
 };
 
@@ -128,7 +130,7 @@ const struct verb dump_verbs[] = {
          "Write counters, sets, tables, lists, logs and arrays with their options as lines of "
          "text, from which load makes them again, in any store. Others may use the store "
          "meanwhile: of each structure the dump has what a scan sees. What cannot be dumped "
-         "(caches, limits, ids, locks, semaphores, visitors, online, views) is named on "
+         "(caches, limits, ids, locks, semaphores, once, visitors, online, views) is named on "
          "standard error, and the "
          "exit code is then 1. A dump has no expiry of entries and counters: what is loaded "
          "does not "

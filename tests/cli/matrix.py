@@ -17,16 +17,17 @@ NO_STORE = ("help", "completion")
 READERS = ("set add", "set remove", "table put", "table remove", "list push", "log put", "array set", "batch")
 # What changes nothing; all other verbs may make the default store.
 CHANGES_NOTHING = ("get", "estimate", "has", "holders", "scan", "count", "tail", "lock", "ls", "rm", "backup", "doctor", "help",
-                   "completion", "batch", "dump", "top")
+                   "completion", "batch", "dump", "top", "once")
 RATE = ["--rate", "1/s"]
 WORDS = {"help": [], "completion": ["bash"], "lock": ["x", "--info"], "backup": ["copy"], "rm": ["x", "--yes"],
          "dump": ["x", "-o", "file"], "load": ["dump"], "watch": ["x", "--once"], "top": ["--once"],
          "cache get": ["x", "1"], "cache forget": ["x", "1"], "cache hold": ["x", "1", "--for", "5s", "--", "true"],
          "limit take": ["x", "1", *RATE], "limit get": ["x", "1", *RATE], "limit give": ["x", "1", *RATE],
          "limit run": ["x", *RATE, "--", "true"], "semaphore run": ["y", "--permits", "1", "--", "true"],
-         "semaphore resize": ["x", "2"]}
+         "semaphore resize": ["x", "2"], "once": ["x", "--info"]}
 # The words before -- and a program.
-BEFORE_PROGRAM = {"lock": ["x"], "limit run": ["x", *RATE], "semaphore run": ["x", "--permits", "1"], "cache hold": ["x", "1"]}
+BEFORE_PROGRAM = {"lock": ["x"], "limit run": ["x", *RATE], "semaphore run": ["x", "--permits", "1"], "cache hold": ["x", "1"],
+                  "once": ["x"]}
 DUMP = "mcds-dump\t1\nend\t0\t0\t0\t2294c2fe2b52fc40\n"
 
 

@@ -362,7 +362,19 @@ class AgreeTest(unittest.TestCase):
         self.assertEqual(self.keys_of(b"id1"), [b"mcds:id1:orders63"])
 
     def test_once(self):
-        """A strict claim and a result that the library has written: the command writes none yet."""
+        """What the command writes, and a strict claim and a result with a negative code of the library."""
+        self.mcds("once", "k", "--", "sh", "-c", "echo out; echo told >&2")
+        kind, strict, _, request, began_ms, until_ms, code, result = reader.once(
+            b"mcds:o1:once:k", *self.server.get(b"mcds:o1:once:k"))
+        self.assertEqual((kind, strict, request, code), (2, False, 0, 0))
+        self.assertEqual(sorted(reader.transcript(result)), [(1, b"out\n"), (2, b"told\n")])
+        self.assertLess(abs(until_ms - began_ms - DAY_MS), 60000)
+        self.mcds("once", "done elsewhere", "--in", "pay", "--keep", "1h", "--settle", "7", "receipt 9")
+        found = reader.once(b"mcds:o1:pay:done%20elsewhere", *self.server.get(b"mcds:o1:pay:done%20elsewhere"))
+        self.assertEqual((found[0], found[6], reader.transcript(found[7])), (2, 7, [(1, b"receipt 9")]))
+        self.mcds("once", "done elsewhere", "--in", "pay", "--forget")
+        self.assertEqual(reader.once(b"mcds:o1:pay:done%20elsewhere",
+                                     *self.server.get(b"mcds:o1:pay:done%20elsewhere"))[0], 3)
         stored = {
             b"mcds:o1:pay:order%3A1": (True, 0, b"",
                 "6d644e01010140c81b57a022232f010000000000000061f1107b432ef30cad10161ca2010000"

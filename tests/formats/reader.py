@@ -141,6 +141,17 @@ def once(key, _, value):
     return kind, strict == 1, token, request, began_ms, until_ms, code - (code >> 31 << 32), result
 
 
+def transcript(result):
+    """The parts of what a command of once has printed: stream and bytes."""
+    assert result[:3] == b"mo\1" and result[3] in (0, 1), result
+    bytes_, parts = Bytes(result, 4), []
+    while not bytes_.is_over():
+        stream = bytes_.number(1)
+        assert stream in (1, 2)
+        parts.append((stream, bytes_.take(bytes_.number(4))))
+    return parts
+
+
 def cached(key, _, value):
     """Kind, whether it is held, the times, the tags with their generations, and the rest."""
     bytes_ = Bytes(frame(key, value, b"C"))

@@ -109,6 +109,9 @@ list scan NAME
 list count NAME
 list clear NAME
 list drop NAME
+once NAME --forget
+once NAME --info
+once NAME --settle 3 x
 semaphore holders NAME
 semaphore resize NAME 2
 semaphore drop NAME

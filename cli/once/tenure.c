@@ -1,0 +1,239 @@
+/* mcds once KEY -- COMMAND: what the runner of commands does with the claim of a key.
+ *
+ *   acquire   begin: the claim, or the result, which `answers` prints
+ *   ended     how COMMAND has ended decides what the release does
+ *   release   finish with the code and the transcript; or abandon; or neither, if nobody knows
+ *             what a strict COMMAND has done */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "io/exit.h"
+#include "io/report.h"
+#include "lock/tenure.h"
+#include "lock/watch.h"
+#include "once/once.h"
+#include "once/transcript.h"
+#include "table/nouns.h"
+
+#define NS_PER_MS INT64_C(1000000)
+/* A result that cannot be stored is tried again for so long, while the claim lasts. */
+#define STORE_MAX_NS (10000 * NS_PER_MS)
+#define STORE_PAUSE_MS 100
+#define CODE_MAX 255
+
+enum after {
+    AFTER_ABANDON, /* COMMAND has not run, or may run again */
+    AFTER_FINISH,
+    AFTER_LEAVE /* strict: nobody knows what it has done */
+};
+
+struct claim {
+    mcds_once *once;
+    mcds_once_run run;
+    mcds_value value; /* the result of another caller */
+    int32_t code;
+    int64_t run_ns;
+    int64_t deadline_ns;
+    bool is_strict;
+    bool retries_failed;
+    enum after after;
+    struct transcript transcript;
+    const struct command *command;
+};
+
+static int claim_open(mcds_store *store, const struct command *command, void **handle_out)
+{
+    void *once = NULL;
+    int result = once_open(store, command, &once);
+    if (result != MCDS_OK)
+        return result;
+    struct claim *claim = calloc(1, sizeof *claim);
+    if (claim == NULL) {
+        once_close(once);
+        return MCDS_NO_MEMORY;
+    }
+    static const mcds_once_run fresh = MCDS_ONCE_RUN_INIT;
+    claim->once = once;
+    claim->run = fresh;
+    claim->run_ns = (int64_t)number_of(command, OPTION_RUN, ONCE_RUN_MS) * NS_PER_MS;
+    claim->is_strict = is_given(command, OPTION_STRICT);
+    claim->retries_failed = is_given(command, OPTION_RETRY_FAILED);
+    claim->command = command;
+    *handle_out = claim;
+    return MCDS_OK;
+}
+
+static void claim_close(void *handle)
+{
+    struct claim *claim = handle;
+    mcds_value_free(&claim->value);
+    transcript_free(&claim->transcript);
+    once_close(claim->once);
+    free(claim);
+}
+
+/* The claim was written after `asked_ns`. */
+static void take_deadline(struct claim *claim, mcds_permit *permit, int64_t asked_ns)
+{
+    claim->deadline_ns = permit->lease.deadline_ns = asked_ns + claim->run_ns;
+}
+
+static int claim_acquire(void *handle, mcds_permit *permit, uint32_t wait_ms)
+{
+    struct claim *claim = handle;
+    const mcds_bytes none = {NULL, 0};
+    int64_t asked_ns = watch_now_ns();
+    int result = mcds_once_begin(claim->once, claim->command->bytes[0], none, wait_ms,
+                                 &claim->run, &claim->value, &claim->code);
+    if (result == MCDS_OK)
+        take_deadline(claim, permit, asked_ns);
+    return result;
+}
+
+static int claim_renew(void *handle, mcds_permit *permit)
+{
+    struct claim *claim = handle;
+    int64_t asked_ns = watch_now_ns();
+    int result = mcds_once_renew(claim->once, &claim->run);
+    if (result == MCDS_OK)
+        take_deadline(claim, permit, asked_ns);
+    return result;
+}
+
+/* Stores what is kept of the output; more than the store takes is cut off. */
+static int finish(struct claim *claim)
+{
+    struct transcript *transcript = &claim->transcript;
+    int result = mcds_once_finish(claim->once, &claim->run, claim->code,
+                                  transcript_bytes(transcript));
+    if (result != MCDS_TOO_BIG)
+        return result;
+    int64_t most = mcds_last_error()->wanted_max;
+    transcript_cut(transcript, most > 0 ? (size_t)most : 0);
+    return mcds_once_finish(claim->once, &claim->run, claim->code,
+                            transcript_bytes(transcript));
+}
+
+static bool is_worth_another_try(int result)
+{
+    return result == MCDS_AMBIGUOUS || result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE ||
+           result == MCDS_FULL;
+}
+
+static int claim_release(void *handle, mcds_permit *permit)
+{
+    struct claim *claim = handle;
+    int64_t until_ns = watch_now_ns() + STORE_MAX_NS;
+    (void)permit;
+    if (claim->after == AFTER_LEAVE)
+        return MCDS_OK;
+    if (claim->after == AFTER_ABANDON)
+        return mcds_once_abandon(claim->once, &claim->run);
+    int result = finish(claim);
+    while (is_worth_another_try(result) && watch_now_ns() < until_ns &&
+           watch_now_ns() < claim->deadline_ns) {
+        (void)poll(NULL, 0, STORE_PAUSE_MS);
+        result = finish(claim);
+    }
+    return result;
+}
+
+static int64_t claim_remaining_ms(const void *handle, const mcds_permit *permit)
+{
+    (void)handle;
+    int64_t left_ns = permit->lease.deadline_ns - watch_now_ns();
+    return left_ns > 0 ? left_ns / NS_PER_MS : 0;
+}
+
+static bool claim_describe(void *handle, char out[TENURE_TEXT_CAPACITY])
+{
+    const struct claim *claim = handle;
+    int64_t left_ms = once_left_ms(claim->run.until_ms);
+    (void)snprintf(out, TENURE_TEXT_CAPACITY,
+                   "another caller runs it, and its claim ends in %" PRId64 ".%" PRId64 " s",
+                   left_ms / 1000, left_ms % 1000 / 100);
+    return true;
+}
+
+static void claim_set_environment(const char *name, const mcds_permit *permit, int64_t left_ms)
+{
+    (void)permit;
+    (void)left_ms;
+    (void)setenv("MCDS_ONCE_KEY", name, 1);
+}
+
+static bool print_part(void *context, size_t stream, mcds_bytes bytes)
+{
+    struct output *output = context;
+    if (stream == 0) {
+        output_raw(output, bytes);
+        return output_flush(output);
+    }
+    (void)fwrite(bytes.data, 1, bytes.length, stderr);
+    return fflush(stderr) == 0;
+}
+
+/* There is a result: its output goes to the same streams, and its code is that of mcds. */
+static bool claim_answers(void *handle, struct session *session, const struct command *command,
+                          int *status_out)
+{
+    struct claim *claim = handle;
+    struct output *output = &session->output;
+    mcds_bytes result = {claim->value.data, claim->value.length};
+    if (claim->run.mine)
+        return false;
+    if (transcript_read(result, print_part, output) && !output->quiet)
+        complain(output, "once '%.200s': the rest of the output was not kept",
+                 command->arguments[0]);
+    *status_out = claim->code >= 0 && claim->code <= CODE_MAX ? claim->code : CODE_MAX;
+    if (!output_is_fine(output) && *status_out == STATUS_DONE)
+        *status_out = STATUS_IO;
+    return true;
+}
+
+static void claim_see(void *handle, size_t stream, const char *bytes, size_t length)
+{
+    struct claim *claim = handle;
+    transcript_add(&claim->transcript, stream, bytes, length);
+}
+
+static const char *claim_ended(void *handle, int status, bool by_itself)
+{
+    struct claim *claim = handle;
+    claim->code = status;
+    claim->after = AFTER_ABANDON;
+    if (!by_itself && claim->is_strict) {
+        claim->after = AFTER_LEAVE;
+        return "the command was ended, and nobody knows what it has done: find out, then "
+               "--settle or --forget the key";
+    }
+    if (!by_itself)
+        return "the command was ended, and the next caller runs it again";
+    if (status != STATUS_DONE && claim->retries_failed)
+        return NULL;
+    claim->after = AFTER_FINISH;
+    return transcript_is_cut(&claim->transcript)
+               ? "the output is too long: the rest is not kept for later callers"
+               : NULL;
+}
+
+const struct tenure_kind tenure_of_once = {
+    .noun = "once",
+    .thing = "result",
+    .lease = "claim",
+    .alone = "no other caller would get the result",
+    .given = "stored",
+    .open = claim_open,
+    .close = claim_close,
+    .acquire = claim_acquire,
+    .renew = claim_renew,
+    .release = claim_release,
+    .remaining_ms = claim_remaining_ms,
+    .describe = claim_describe,
+    .set_environment = claim_set_environment,
+    .answers = claim_answers,
+    .see = claim_see,
+    .ended = claim_ended,
+};

@@ -1,0 +1,38 @@
+/* Transcript: what a command has printed, as the result of a key keeps it.
+ *
+ *   'm' 'o' VERSION FLAGS | (stream u8, length u32, bytes)...
+ *
+ * Numbers are little-endian. Stream 1 is standard output, 2 standard error, in the order in which they
+ * were read. A result that does not begin so was stored by a program: it is all standard output. */
+#ifndef MCDS_CLI_ONCE_TRANSCRIPT_H
+#define MCDS_CLI_ONCE_TRANSCRIPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mcds.h"
+
+struct transcript {
+    uint8_t *data;
+    size_t length;
+    size_t capacity;
+    size_t last; /* where the last part begins; 0: there is none */
+};
+
+/* `stream` is 0 for standard output, 1 for standard error. Bytes beyond the bound of a result, or for
+ * which there is no memory, are left out, and the transcript is cut. */
+void transcript_add(struct transcript *transcript, size_t stream, const char *bytes,
+                    size_t length);
+/* Leaves out what is beyond `most` bytes in all. */
+void transcript_cut(struct transcript *transcript, size_t most);
+bool transcript_is_cut(const struct transcript *transcript);
+mcds_bytes transcript_bytes(struct transcript *transcript);
+void transcript_free(struct transcript *transcript);
+
+/* Visits the parts of a result, in order, until `visit` returns false. Returns whether it was cut. */
+bool transcript_read(mcds_bytes result,
+                     bool (*visit)(void *context, size_t stream, mcds_bytes bytes),
+                     void *context);
+
+#endif
