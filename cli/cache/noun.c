@@ -52,6 +52,22 @@ void cache_print_forget(struct output *output, const struct command *command,
     output_word(output, "done", "forgotten");
 }
 
+int cache_expire(void *handle, const struct command *command, struct answer *answer,
+                 mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)answer;
+    return mcds_cache_expire_start(handle, command->bytes[1], pipeline, tag);
+}
+
+void cache_print_expire(struct output *output, const struct command *command,
+                        const struct answer *answer, int result)
+{
+    (void)answer;
+    (void)result;
+    output_bytes(output, "key", command->bytes[1], HIDDEN);
+    output_word(output, "done", "expired");
+}
+
 int cache_clear(void *handle, const struct command *command, struct answer *answer,
                 mcds_pipeline *pipeline, uint64_t tag)
 {

@@ -14,8 +14,7 @@ struct viewer {
     struct base *base; /* NULL until something is read from or saved into it */
 };
 
-/* Where nothing else is given the store itself is the database. */
-static const char *database_of(const struct command *command)
+const char *views_database(const struct command *command)
 {
     if (is_given(command, OPTION_DATABASE))
         return command->options[OPTION_DATABASE].text;
@@ -24,7 +23,7 @@ static const char *database_of(const struct command *command)
 
 const char *views_why_not(const struct command *command)
 {
-    if (strncmp(database_of(command), DURABLE, strlen(DURABLE)) == 0)
+    if (strncmp(views_database(command), DURABLE, strlen(DURABLE)) == 0)
         return NULL;
     if (is_given(command, OPTION_DATABASE))
         return "--database URI must name a durable store for the views, such as lmdb:PATH";
@@ -73,7 +72,7 @@ static int open_base(struct viewer *viewer, const struct command *command)
 {
     if (viewer->base != NULL)
         return MCDS_OK;
-    return base_open(command, database_of(command), &viewer->base);
+    return base_open(command, views_database(command), &viewer->base);
 }
 
 void views_close(void *handle)

@@ -80,10 +80,10 @@ static bool take_number(const char **at, const char *end, uint64_t *out)
     return true;
 }
 
-static bool parse_page(const mcds_value *value, struct page *page)
+static bool parse_page(mcds_bytes text, struct page *page)
 {
-    const char *at = (const char *)value->data;
-    const char *end = at + value->length;
+    const char *at = text.data;
+    const char *end = at + text.length;
     uint64_t number;
     page->count = 0;
     if (!take_number(&at, end, &number))
@@ -106,7 +106,7 @@ static int read_page(struct base *base, mcds_bytes key, mcds_value *value, struc
     int result = mcds_table_get(base->table, key, value);
     page->sum = 0;
     page->count = 0;
-    if (result == MCDS_OK && !parse_page(value, page))
+    if (result == MCDS_OK && !parse_page((mcds_bytes){value->data, value->length}, page))
         return MCDS_CORRUPT;
     return result;
 }
@@ -126,6 +126,39 @@ int base_load(void *context, const char *page_name, uint64_t upto_slot, int64_t 
     mcds_value_free(&value);
     free(page);
     return result < 0 ? result : 0;
+}
+
+struct page_visit {
+    struct page page;
+    bool (*visit)(void *context, mcds_bytes page, int64_t views);
+    void *context;
+    bool is_corrupt;
+};
+
+static bool visit_entry(void *context, mcds_bytes key, mcds_bytes text)
+{
+    struct page_visit *visit = context;
+    int64_t views;
+    visit->is_corrupt = !parse_page(text, &visit->page);
+    views = visit->page.sum;
+    for (size_t i = 0; i < visit->page.count && !visit->is_corrupt; i++)
+        visit->is_corrupt = __builtin_add_overflow(views, visit->page.parts[i].views, &views);
+    return !visit->is_corrupt && visit->visit(visit->context, key, views);
+}
+
+int base_scan(struct base *base, bool (*visit)(void *context, mcds_bytes page, int64_t views),
+              void *context)
+{
+    mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
+    struct page_visit *pages = calloc(1, sizeof *pages);
+    if (pages == NULL)
+        return MCDS_NO_MEMORY;
+    pages->visit = visit;
+    pages->context = context;
+    int result = mcds_table_scan(base->table, &cursor, 0, visit_entry, pages);
+    bool is_corrupt = pages->is_corrupt;
+    free(pages);
+    return is_corrupt ? MCDS_CORRUPT : result;
 }
 
 /* Sets the views of an interval. Returns false when nothing has changed. */

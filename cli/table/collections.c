@@ -116,6 +116,17 @@ const struct verb table_verbs[] = {
      .help = "Print all entries in no order, one per line: KEY, a tab, the value. When --limit "
              "leaves entries, standard error names the CURSOR that continues the scan; with "
              "--json, the last line does."},
+    {.word = "top",
+     .arguments = takes_name,
+     .options = BIT(OPTION_LIMIT),
+     .overlap = OVERLAP_NEVER,
+     .run = table_top,
+     .columns = entry_columns,
+     .help =
+         "Print the entries with the greatest numbers as values, the greatest first, at "
+         "most --limit of them, otherwise 10: KEY, a tab, the number. Reads all entries, as "
+         "scan does. Values that are no numbers are left out, and standard error counts "
+         "them."},
     {.word = "count",
      .arguments = takes_names,
      .overlap = OVERLAP_NEVER,

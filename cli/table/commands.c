@@ -31,6 +31,11 @@
 static const struct column number_columns[] = {
     {.title = "name"}, {.title = "number", .is_number = true}, {.is_end = true}};
 
+/* Of a page. */
+static const struct column page_columns[] = {{.title = "page", .ink = INK_NOUN},
+                                             {.title = "views", .is_number = true},
+                                             {.is_end = true}};
+
 static const struct verb counter_verbs[] = {
     {.word = "add",
      .arguments = takes_delta,
@@ -176,6 +181,18 @@ static const struct verb cache_verbs[] = {
          "Forget the value of KEY, or all values with a --tag. No call after this prints an "
          "older value; the output of a COMMAND that runs now is not stored. Exits with 0 also "
          "where there is no value."},
+    {.word = "expire",
+     .erases = true,
+     .arguments = takes_one_key,
+     .overlap = OVERLAP_NEVER,
+     .start = cache_expire,
+     .print = cache_print_expire,
+     .done = "expired",
+     .help =
+         "Make the value of KEY stale: for the rest of its --stale the callers of get print "
+         "it while one of them runs COMMAND. A value without --stale is forgotten. The output "
+         "of a COMMAND that runs now is not stored. Exits with 0 also where there is no "
+         "value."},
     {.word = "hold",
      .arguments = takes_maybe_key,
      .options = BIT(OPTION_TAG) | BIT(OPTION_FOR),
@@ -282,6 +299,16 @@ static const struct verb views_verbs[] = {
      .start = views_get,
      .print = views_print_get,
      .help = "Print the total number of views of PAGE."},
+    {.word = "top",
+     .arguments = takes_name,
+     .options = BIT(OPTION_DATABASE) | BIT(OPTION_LIMIT),
+     .overlap = OVERLAP_NEVER,
+     .run = views_top,
+     .columns = page_columns,
+     .help =
+         "Print the pages with the most views, the most first, at most --limit of them, "
+         "otherwise 10: PAGE, a tab, the number. Reads all pages of the database, and counts "
+         "the views that 'views flush' has saved there."},
     {.word = "flush",
      .arguments = takes_name,
      .options = VIEWS,

@@ -21,6 +21,15 @@ run cache hold pages tagged -- sh -c 'exit 9'
 value tagged
 printf 'a\0b' >bytes
 value binary -- cat bytes | od -c | head -n 1
+value ripe --ttl 1h --stale 10m -- printf 'ripe\n'
+run cache expire pages ripe
+run cache expire pages ripe --json
+value ripe
+value ripe --stale 10m -- printf 'fresh\n'
+run cache expire pages none
+value bare --ttl 1h -- printf 'bare\n'
+run cache expire pages bare
+value bare
 run ls
 run cache clear pages
 value binary

@@ -15,6 +15,12 @@ mcds views hit short page 7 --flush-every 1s --database lmdb:./kept.mdb
 mcds views hit short other 2 --flush-every 1s --database lmdb:./kept.mdb
 sleep 6.5
 mcds views flush short --flush-every 1s --database lmdb:./kept.mdb
+run views top short --database lmdb:./kept.mdb
+run views top short --database lmdb:./kept.mdb --limit 1 --json
+run views top none --database lmdb:./kept.mdb
+run views top none --database lmdb:./none.mdb
+mcds -s lmdb:./kept.mdb table put views:wrong page nonsense
+run views top wrong --database lmdb:./kept.mdb
 mcds -s lmdb:./kept.mdb table scan views:short | sed 's/ [0-9]*:/ SLOT:/g' | sort
 mcds views flush short --flush-every 1s --database lmdb:./kept.mdb
 mcds -s 'lmdb:./empty.mdb?create=1' views get short page --flush-every 1s --database lmdb:./kept.mdb
@@ -30,7 +36,7 @@ mcds -s lmdb:./empty.mdb views hit alone page
 mcds -s lmdb:./empty.mdb views get alone page
 # a database that does not last is none, and without one nobody would ever see the views
 for uri in memory: memcached://127.0.0.1:1 nonsense; do
-    for words in 'hit site page' 'get site page' 'flush site'; do
+    for words in 'hit site page' 'get site page' 'top site' 'flush site'; do
         run views $words --database $uri
     done
 done
