@@ -1,24 +1,6 @@
 /* Faults: the scenarios of lists. */
 #include "core/segment/segment.h"
-#include "structures/faults.h"
-
-/* Four values fill a part but for less than the next. */
-#define FILLER_LENGTH ((MCDS__SEGMENT_LIMIT - 2000) / 4)
-#define FULL_LENGTH 3000
-#define LARGE_LENGTH 20000
-#define DEEP 9
-#define TOGETHER 3
-
-/* A value of some length that begins with a word. */
-static mcds_bytes value_of(const char *word, size_t length)
-{
-    static char capacity[TOGETHER][LARGE_LENGTH];
-    static uint32_t next;
-    char *at = capacity[next++ % TOGETHER];
-    memset(at, '.', length);
-    memcpy(at, word, strlen(word));
-    return (mcds_bytes){at, length};
-}
+#include "structures/faults_records.h"
 
 static mcds_list *open_list(struct trial *trial)
 {
@@ -36,8 +18,8 @@ static void prepare_none(struct trial *trial)
 static void prepare_few(struct trial *trial)
 {
     trial->list = open_list(trial);
-    CHECK_RESULT(MCDS_OK, mcds_list_push(trial->list, value_of("ann", 3)));
-    CHECK_RESULT(MCDS_OK, mcds_list_push(trial->list, value_of("bob", 3)));
+    CHECK_RESULT(MCDS_OK, mcds_list_push(trial->list, record_of("ann", 3)));
+    CHECK_RESULT(MCDS_OK, mcds_list_push(trial->list, record_of("bob", 3)));
 }
 
 /* The handle that is tried knows nothing yet. */
@@ -57,7 +39,7 @@ static void fill(struct trial *trial, uint64_t count)
 {
     prepare_few(trial);
     for (; trial->before < count; trial->before++)
-        CHECK_RESULT(MCDS_OK, mcds_list_push(trial->list, value_of("#", FILLER_LENGTH)));
+        CHECK_RESULT(MCDS_OK, mcds_list_push(trial->list, record_of("#", FILLER_LENGTH)));
 }
 
 /* A value of FULL_LENGTH fits no longer into the part. */
@@ -81,44 +63,13 @@ static void prepare_deep(struct trial *trial)
 static void prepare_large(struct trial *trial)
 {
     prepare_few(trial);
-    CHECK_RESULT(MCDS_OK, mcds_list_push(trial->list, value_of("#", LARGE_LENGTH)));
+    CHECK_RESULT(MCDS_OK, mcds_list_push(trial->list, record_of("#", LARGE_LENGTH)));
     trial->before = 1;
-}
-
-/* What is there, as text: the number of fillers, and the other values in order. */
-struct model {
-    uint64_t fillers;
-    char text[STATE_MAX - 32];
-};
-
-static void model_add(struct model *model, const char *word, int length)
-{
-    size_t used = strlen(model->text);
-    (void)snprintf(model->text + used, sizeof model->text - used, " %.*s", length, word);
-}
-
-static void model_tell(const struct model *model, char *state)
-{
-    (void)snprintf(state, STATE_MAX, "#%llu%s", (unsigned long long)model->fillers,
-                   model->text);
-}
-
-static struct model model_before(const struct trial *trial)
-{
-    struct model model = {.fillers = trial->before};
-    if (!trial->is_new)
-        model_add(&model, "ann bob", 7);
-    return model;
 }
 
 static bool note_value(void *context, mcds_bytes value)
 {
-    struct model *model = context;
-    const char *word = value.data;
-    if (word[0] == '#')
-        model->fillers++;
-    else
-        model_add(model, word, 3);
+    model_note(context, value);
     return true;
 }
 
@@ -136,7 +87,7 @@ static void read_list(struct trial *trial, char *state)
 static int push(struct trial *trial, size_t length)
 {
     return CALL_IN(trial->suite, trial->pipeline, mcds_list_push, trial->list,
-                   value_of("cat", length));
+                   record_of("cat", length));
 }
 
 static int act_push(struct trial *trial)
@@ -154,25 +105,15 @@ static int act_push_large(struct trial *trial)
     return push(trial, LARGE_LENGTH);
 }
 
-static void expect_push(const struct trial *trial, uint32_t calls, struct expected *expected)
-{
-    struct model model = model_before(trial);
-    for (uint32_t i = 0; i < calls; i++)
-        model_add(&model, "cat", 3);
-    model_tell(&model, expected->state);
-}
-
 static void judge_push(struct trial *trial, int result)
 {
-    judge_change(trial, result, expect_push, read_list);
+    judge_change(trial, result, expect_records, read_list);
 }
 
 static int push_many(struct trial *trial, size_t length)
 {
     mcds_bytes values[TOGETHER];
-    static const char *const words[TOGETHER] = {"cat", "dan", "eve"};
-    for (int i = 0; i < TOGETHER; i++)
-        values[i] = value_of(words[i], length);
+    records_of(values, length);
     return CALL_IN(trial->suite, trial->pipeline, mcds_list_push_many, trial->list, values,
                    TOGETHER, NULL);
 }
@@ -192,35 +133,9 @@ static int act_push_many_large(struct trial *trial)
     return push_many(trial, LARGE_LENGTH);
 }
 
-/* `calls`: of how many values. */
-static void expect_first(const struct trial *trial, uint32_t calls, struct expected *expected)
-{
-    struct model model = model_before(trial);
-    if (calls > 0)
-        model_add(&model, "cat dan eve", (int)(4 * calls - 1));
-    model_tell(&model, expected->state);
-}
-
-/* All of them, or, after a failure, the first of them or none; and again, all after these. */
 static void judge_push_many(struct trial *trial, int result)
 {
-    char state[STATE_MAX];
-    struct expected expected = {MCDS_OK, -1, ""};
-    uint32_t there = 0;
-    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
-    read_list(trial, state);
-    for (uint32_t count = 1; count <= TOGETHER; count++) {
-        expect_first(trial, count, &expected);
-        there = strcmp(state, expected.state) == 0 ? count : there;
-    }
-    HOLDS(trial, there == TOGETHER || result != MCDS_OK);
-    judge_state(trial, there, expect_first, read_list);
-    HOLDS(trial, act_again(trial) == MCDS_OK);
-    expect_first(trial, there, &expected);
-    size_t used = strlen(expected.state);
-    (void)snprintf(expected.state + used, STATE_MAX - used, " cat dan eve");
-    read_list(trial, state);
-    HOLDS(trial, strcmp(state, expected.state) == 0);
+    judge_many(trial, result, read_list);
 }
 
 static int act_fetch(struct trial *trial)
@@ -232,16 +147,9 @@ static int act_fetch(struct trial *trial)
     return result;
 }
 
-static void expect_fetch(const struct trial *trial, uint32_t calls, struct expected *expected)
-{
-    expect_push(trial, 0, expected);
-    (void)calls;
-    expected->result = trial->is_new ? MCDS_NOT_FOUND : MCDS_OK;
-}
-
 static void judge_fetch(struct trial *trial, int result)
 {
-    judge_read(trial, result, expect_fetch);
+    judge_read(trial, result, expect_read);
 }
 
 static int act_clear(struct trial *trial)
@@ -285,7 +193,7 @@ static void judge_next_push(struct trial *trial, int result)
     HOLDS(trial, pushed == MCDS_OK || (pushed == MCDS_AMBIGUOUS && result == MCDS_AMBIGUOUS));
     read_list(trial, state);
     for (uint32_t calls = 0; calls < 2; calls++)
-        expect_push(trial, calls, &kept[calls]);
+        expect_records(trial, calls, &kept[calls]);
     bool is_kept = strcmp(state, kept[1].state) == 0;
     bool is_alone = strcmp(state, "#0 cat") == 0;
     bool is_none = strcmp(state, "#0") == 0 || strcmp(state, kept[0].state) == 0;
@@ -300,16 +208,16 @@ static void judge_clear(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
     if (is_definite(result))
-        judge_state(trial, 0, expect_push, read_list);
+        judge_state(trial, 0, expect_records, read_list);
     if (result == MCDS_OK)
         judge_rests(trial);
     judge_next_push(trial, result);
     HOLDS(trial, act_again(trial) == MCDS_OK);
     trial->is_new = true;
     trial->before = 0;
-    judge_state(trial, 0, expect_push, read_list);
+    judge_state(trial, 0, expect_records, read_list);
     HOLDS(trial, act_push(trial) == MCDS_OK);
-    judge_state(trial, 1, expect_push, read_list);
+    judge_state(trial, 1, expect_records, read_list);
 }
 
 static const struct scenario scenarios[] = {

@@ -1,27 +1,9 @@
 /* Faults: the scenarios of logs. */
 #include "core/segment/segment.h"
-#include "structures/faults.h"
+#include "structures/faults_records.h"
 
 #define RETENTION_MS 200000
 #define CHUNK_MS 100000
-/* Four events fill a part but for less than the next. */
-#define FILLER_LENGTH ((MCDS__SEGMENT_LIMIT - 2000) / 4)
-#define FULL_LENGTH 3000
-#define LARGE_LENGTH 20000
-#define DEEP 9
-#define TOGETHER 3
-
-/* An event of some length that begins with a word. */
-static mcds_bytes event_of(const char *word, size_t length)
-{
-    static char capacity[TOGETHER][LARGE_LENGTH];
-    static uint32_t next;
-    char *at = capacity[next++ % TOGETHER];
-    memset(at, '.', length);
-    memcpy(at, word, strlen(word));
-    return (mcds_bytes){at, length};
-}
-
 static mcds_log *open_log(struct trial *trial)
 {
     mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
@@ -42,8 +24,8 @@ static void prepare_none(struct trial *trial)
 static void prepare_few(struct trial *trial)
 {
     trial->log = open_log(trial);
-    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, event_of("ann", 3)));
-    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 1000, event_of("bob", 3)));
+    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, record_of("ann", 3)));
+    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 1000, record_of("bob", 3)));
 }
 
 /* The handle that is tried knows nothing yet. */
@@ -63,7 +45,7 @@ static void fill(struct trial *trial, uint64_t count)
 {
     prepare_few(trial);
     for (; trial->before < count; trial->before++)
-        CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, event_of("#", FILLER_LENGTH)));
+        CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, record_of("#", FILLER_LENGTH)));
 }
 
 /* An event of FULL_LENGTH fits no longer into the part. */
@@ -81,44 +63,13 @@ static void prepare_deep(struct trial *trial)
 static void prepare_large(struct trial *trial)
 {
     prepare_few(trial);
-    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, event_of("#", LARGE_LENGTH)));
+    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, record_of("#", LARGE_LENGTH)));
     trial->before = 1;
-}
-
-/* What is there, as text: the number of fillers, and the other events in order. */
-struct model {
-    uint64_t fillers;
-    char text[STATE_MAX - 32];
-};
-
-static void model_add(struct model *model, const char *word, int length)
-{
-    size_t used = strlen(model->text);
-    (void)snprintf(model->text + used, sizeof model->text - used, " %.*s", length, word);
-}
-
-static void model_tell(const struct model *model, char *state)
-{
-    (void)snprintf(state, STATE_MAX, "#%llu%s", (unsigned long long)model->fillers,
-                   model->text);
-}
-
-static struct model model_before(const struct trial *trial)
-{
-    struct model model = {.fillers = trial->before};
-    if (!trial->is_new)
-        model_add(&model, "ann bob", 7);
-    return model;
 }
 
 static bool note_event(void *context, const mcds_log_event *event)
 {
-    struct model *model = context;
-    const char *word = event->event.data;
-    if (word[0] == '#')
-        model->fillers++;
-    else
-        model_add(model, word, 3);
+    model_note(context, event->event);
     return true;
 }
 
@@ -138,7 +89,7 @@ static void read_log(struct trial *trial, char *state)
 static int put(struct trial *trial, size_t length)
 {
     return CALL_IN(trial->suite, trial->pipeline, mcds_log_put, trial->log, 0,
-                   event_of("cat", length));
+                   record_of("cat", length));
 }
 
 static int act_put(struct trial *trial)
@@ -156,25 +107,15 @@ static int act_put_large(struct trial *trial)
     return put(trial, LARGE_LENGTH);
 }
 
-static void expect_put(const struct trial *trial, uint32_t calls, struct expected *expected)
-{
-    struct model model = model_before(trial);
-    for (uint32_t i = 0; i < calls; i++)
-        model_add(&model, "cat", 3);
-    model_tell(&model, expected->state);
-}
-
 static void judge_put(struct trial *trial, int result)
 {
-    judge_change(trial, result, expect_put, read_log);
+    judge_change(trial, result, expect_records, read_log);
 }
 
 static int put_many(struct trial *trial, size_t length)
 {
     mcds_bytes events[TOGETHER];
-    static const char *const words[TOGETHER] = {"cat", "dan", "eve"};
-    for (int i = 0; i < TOGETHER; i++)
-        events[i] = event_of(words[i], length);
+    records_of(events, length);
     return CALL_IN(trial->suite, trial->pipeline, mcds_log_put_many, trial->log, 0, events,
                    TOGETHER, NULL);
 }
@@ -194,35 +135,9 @@ static int act_put_many_large(struct trial *trial)
     return put_many(trial, LARGE_LENGTH);
 }
 
-/* `calls`: of how many events. */
-static void expect_first(const struct trial *trial, uint32_t calls, struct expected *expected)
-{
-    struct model model = model_before(trial);
-    if (calls > 0)
-        model_add(&model, "cat dan eve", (int)(4 * calls - 1));
-    model_tell(&model, expected->state);
-}
-
-/* All of them, or, after a failure, the first of them or none; and again, all after these. */
 static void judge_put_many(struct trial *trial, int result)
 {
-    char state[STATE_MAX];
-    struct expected expected = {MCDS_OK, -1, ""};
-    uint32_t there = 0;
-    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
-    read_log(trial, state);
-    for (uint32_t count = 1; count <= TOGETHER; count++) {
-        expect_first(trial, count, &expected);
-        there = strcmp(state, expected.state) == 0 ? count : there;
-    }
-    HOLDS(trial, there == TOGETHER || result != MCDS_OK);
-    judge_state(trial, there, expect_first, read_log);
-    HOLDS(trial, act_again(trial) == MCDS_OK);
-    expect_first(trial, there, &expected);
-    size_t used = strlen(expected.state);
-    (void)snprintf(expected.state + used, STATE_MAX - used, " cat dan eve");
-    read_log(trial, state);
-    HOLDS(trial, strcmp(state, expected.state) == 0);
+    judge_many(trial, result, read_log);
 }
 
 static int act_fetch(struct trial *trial)
@@ -236,16 +151,9 @@ static int act_fetch(struct trial *trial)
     return result;
 }
 
-static void expect_fetch(const struct trial *trial, uint32_t calls, struct expected *expected)
-{
-    expect_put(trial, 0, expected);
-    (void)calls;
-    expected->result = trial->is_new ? MCDS_NOT_FOUND : MCDS_OK;
-}
-
 static void judge_fetch(struct trial *trial, int result)
 {
-    judge_read(trial, result, expect_fetch);
+    judge_read(trial, result, expect_read);
 }
 
 /* What has been followed so far. */
@@ -291,7 +199,7 @@ static void prepare_tail_on(struct trial *trial)
 {
     prepare_tail(trial);
     CHECK_RESULT(MCDS_OK, act_tail(trial));
-    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, event_of("#", 3)));
+    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, record_of("#", 3)));
     trial->before = 1;
 }
 
@@ -304,7 +212,7 @@ static void judge_tail(struct trial *trial, int result)
     if (result != MCDS_OK)
         HOLDS(trial, act_tail(trial) == MCDS_OK);
     for (uint32_t calls = 0; calls < 2; calls++) {
-        expect_put(trial, calls, &expected);
+        expect_records(trial, calls, &expected);
         HOLDS(trial, act_tail(trial) == MCDS_OK);
         model_tell(&followed, state);
         HOLDS(trial, strcmp(state, expected.state) == 0);
@@ -341,15 +249,15 @@ static void judge_drop(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
     if (is_definite(result))
-        judge_state(trial, 0, expect_put, read_log);
+        judge_state(trial, 0, expect_records, read_log);
     int again = act_drop(trial);
     HOLDS(trial, again == MCDS_NOT_FOUND || (again == MCDS_OK && result != MCDS_OK));
     judge_rests(trial);
     trial->is_new = true;
     trial->before = 0;
-    judge_state(trial, 0, expect_put, read_log);
+    judge_state(trial, 0, expect_records, read_log);
     HOLDS(trial, act_put(trial) == MCDS_OK);
-    judge_state(trial, 1, expect_put, read_log);
+    judge_state(trial, 1, expect_records, read_log);
 }
 
 static const struct scenario scenarios[] = {
