@@ -123,7 +123,7 @@ def argument(function, parameter, before):
                       "&none, NULL), MCDS_OK);")
         return "&run"
     if base == "mcds_views_options":
-        before.append("mcds_views_options options = views_options();")
+        before.append("mcds_views_options options = views_without_database();")
         return "&options"
     if base == "mcds_backend":
         before.append("mcds_backend backend = {.version = MCDS_BACKEND_VERSION};")

@@ -4,32 +4,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context;
-    (void)page;
-    (void)upto_slot;
-    *views_out = 0;
-    return 0;
-}
-
-static int save(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context;
-    (void)page;
-    (void)slot;
-    (void)views;
-    return 0;
-}
-
-mcds_views_options views_options(void)
-{
-    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
-    options.load = load;
-    options.save = save;
-    return options;
-}
-
 void no_program(void *context, mcds_sim_client *client, const mcds_completion *done)
 {
     (void)context;
@@ -50,7 +24,7 @@ void assert_missing(int result, const char *noun, const char *verb)
 
 void begin(struct world *world)
 {
-    mcds_views_options views = views_options();
+    mcds_views_options views = views_without_database();
     memset(world, 0, sizeof *world);
     (void)snprintf(world->path, sizeof world->path, "/nonexistent/%ld", (long)getpid());
     assert_int_equal(mcds_open("memory:", NULL, &world->store), MCDS_OK);

@@ -12,6 +12,7 @@
 #include "mcds.h"
 #include "mcds/backend.h"
 #include "mcds/sim.h"
+#include "support/no_database.h"
 
 #define EACH_STRUCTURE(X)                                                                      \
     X(counter)                                                                                 \
@@ -37,7 +38,6 @@ void assert_missing(int result, const char *noun, const char *verb);
 void begin(struct world *world);
 /* Close it, and what a call has opened. */
 void end(struct world *world);
-mcds_views_options views_options(void);
 void no_program(void *context, mcds_sim_client *client, const mcds_completion *done);
 
 #endif

@@ -14,6 +14,7 @@
 #include "field/field.h"
 #include "mcds.h"
 #include "support/fixture.h"
+#include "support/no_database.h"
 
 #define WRITERS 3
 #define LATE 60
@@ -161,31 +162,11 @@ static void close_counter(union handle handle)
     mcds_counter_close(handle.counter);
 }
 
-/* There is no database: all views are those that are not saved yet. */
-static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context;
-    (void)page;
-    (void)upto_slot;
-    *views_out = 0;
-    return 0;
-}
-
-static int save(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context;
-    (void)page;
-    (void)slot;
-    (void)views;
-    return 0;
-}
-
+/* All views are those that are not saved yet. */
 static int open_views(mcds_store *store, uint32_t option, union handle *handle)
 {
-    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views_options options = views_without_database();
     options.flush_ms = option;
-    options.load = load;
-    options.save = save;
     return mcds_views_open(store, "p", &options, &handle->views);
 }
 

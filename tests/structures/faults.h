@@ -96,4 +96,14 @@ bool first_is_ripe(struct trial *trial, const char *tag, size_t more);
 /* The same call again. */
 int act_again(struct trial *trial);
 
+/* The case that tries all of `scenarios`, the only one of the program. */
+#define FAULT_CASES(name)                                                                      \
+    static void name(struct suite *suite)                                                      \
+    {                                                                                          \
+        for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)                    \
+            try_all_faults(suite, &scenarios[i]);                                              \
+    }                                                                                          \
+    static const struct suite_case cases[] = {CASE_TWICE(name)};                               \
+    const struct suite_cases suite_cases = {cases, 1}
+
 #endif

@@ -336,14 +336,4 @@ static const struct scenario scenarios[] = {
     {"cache drop", prepare_value, act_drop, judge_drop},
 };
 
-static void cache_faults(struct suite *suite)
-{
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        try_all_faults(suite, &scenarios[i]);
-}
-
-static const struct suite_case cases[] = {
-    CASE_TWICE(cache_faults),
-};
-
-const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
+FAULT_CASES(cache_faults);

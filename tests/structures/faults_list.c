@@ -246,14 +246,4 @@ static const struct scenario scenarios[] = {
     {"list drop, large", prepare_large, act_drop, judge_clear},
 };
 
-static void list_faults(struct suite *suite)
-{
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        try_all_faults(suite, &scenarios[i]);
-}
-
-static const struct suite_case cases[] = {
-    CASE_TWICE(list_faults),
-};
-
-const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
+FAULT_CASES(list_faults);

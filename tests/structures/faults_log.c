@@ -286,14 +286,4 @@ static const struct scenario scenarios[] = {
     {"log drop, large", prepare_large, act_drop, judge_drop},
 };
 
-static void log_faults(struct suite *suite)
-{
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        try_all_faults(suite, &scenarios[i]);
-}
-
-static const struct suite_case cases[] = {
-    CASE_TWICE(log_faults),
-};
-
-const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
+FAULT_CASES(log_faults);

@@ -177,14 +177,4 @@ static const struct scenario scenarios[] = {
     {"once forget", prepare_done, act_forget, judge_forget},
 };
 
-static void once_faults(struct suite *suite)
-{
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        try_all_faults(suite, &scenarios[i]);
-}
-
-static const struct suite_case cases[] = {
-    CASE_TWICE(once_faults),
-};
-
-const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
+FAULT_CASES(once_faults);

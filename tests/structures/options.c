@@ -100,25 +100,10 @@ static void online_has_one_window_and_form(struct suite *suite)
     }
 }
 
-static int load_nothing(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context, (void)page, (void)upto_slot;
-    *views_out = 0;
-    return 0;
-}
-
-static int save_nothing(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context, (void)page, (void)slot, (void)views;
-    return 0;
-}
-
 static mcds_views *open_views(mcds_store *store, const char *name, uint32_t flush_ms)
 {
-    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views_options options = views_without_database();
     mcds_views *views = NULL;
-    options.load = load_nothing;
-    options.save = save_nothing;
     options.flush_ms = flush_ms;
     CHECK_RESULT(MCDS_OK, mcds_views_open(store, name, &options, &views));
     return views;

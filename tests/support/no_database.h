@@ -4,6 +4,8 @@
 
 #include "mcds.h"
 
+int load_nothing(void *context, const char *page, uint64_t upto_slot, int64_t *views_out);
+int save_nothing(void *context, const char *page, uint64_t slot, int64_t views);
 mcds_views_options views_without_database(void);
 
 #endif

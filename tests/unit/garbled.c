@@ -11,6 +11,7 @@
 #include "mcds.h"
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
+#include "support/no_database.h"
 
 #define NONE UINT32_MAX
 #define REQUESTS_MAX 60 /* of one call, with its repetitions */
@@ -294,24 +295,6 @@ static int read_online(struct world *world)
 }
 CALLS(online_beat, mcds_online_beat(world->handle, "more", 0))
 CALLS(online_drop, mcds_online_drop(world->handle, 0))
-
-static int load_nothing(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context;
-    (void)page;
-    (void)upto_slot;
-    *views_out = 0;
-    return 0;
-}
-
-static int save_nothing(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context;
-    (void)page;
-    (void)slot;
-    (void)views;
-    return 0;
-}
 
 static const mcds_views_options minutes = {
     .size = sizeof minutes, .load = load_nothing, .save = save_nothing};

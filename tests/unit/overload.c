@@ -2,6 +2,7 @@
  * reply nor a store that cannot be reached. */
 #include "support/fake_env.h"
 #include "support/lmdb_fixture.h"
+#include "support/no_database.h"
 
 #define READINGS_MAX 60
 
@@ -39,24 +40,6 @@ struct handles {
     mcds_lease lease;
 };
 
-static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context;
-    (void)page;
-    (void)upto_slot;
-    *views_out = 0;
-    return 0;
-}
-
-static int save(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context;
-    (void)page;
-    (void)slot;
-    (void)views;
-    return 0;
-}
-
 static void open_counters(struct handles *all, const char *name)
 {
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
@@ -76,11 +59,9 @@ static void open_all(struct handles *all, const char *name)
 {
     mcds_visitors_options visitors = MCDS_VISITORS_OPTIONS_INIT;
     mcds_online_options online = MCDS_ONLINE_OPTIONS_INIT;
-    mcds_views_options views = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views_options views = views_without_database();
     visitors.members = MCDS_MEMBERS_ESTIMATED;
     online.members = MCDS_MEMBERS_EXACT;
-    views.load = load;
-    views.save = save;
     all->lease = (mcds_lease)MCDS_LEASE_INIT;
     open_counters(all, name);
     assert_int_equal(mcds_lock_open(all->store, name, NULL, &all->lock), MCDS_OK);
