@@ -35,7 +35,7 @@ struct mcds__log_tail {
     uint32_t changed;  /* bit i: chunk i of the cursor has grown */
     bool has_read;     /* records that are not visited yet */
     bool is_judged;    /* `gaps` are certain */
-    int ended_with;    /* the result, while that is found out */
+    int ended_with;    /* the result of the poll, while its life is judged */
     int64_t now_ms;
     uint64_t gaps_before; /* those of `read` before the last one */
     int64_t before_ms;    /* when the cursor was used before */
