@@ -56,8 +56,9 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_TIMEOUT] = TIME(NONE, "timeout", "TIME", 1, 60 * MINUTE_MS,
                             "longest time of one operation (1s)"),
     [OPTION_PROFILE] = TEXT(NONE, "profile", "NAME", 64,
-                            "the profile of the configuration file, which has the store, "
-                            "namespace and timeout ($MCDS_PROFILE)"),
+                            "the profile of the configuration file (~/.config/mcds/config or "
+                            "$MCDS_CONFIG), which has the store, namespace and timeout "
+                            "($MCDS_PROFILE)"),
     [OPTION_JSON] = FLAG(NONE, "json",
                          "print one JSON object per line; numbers beyond 2^53 are strings"),
     [OPTION_QUIET] = FLAG(
