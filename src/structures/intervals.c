@@ -145,8 +145,8 @@ static enum mcds__step read_numbers(struct mcds__intervals_read *read)
     uint64_t numbers[2] = {0, 0};
     bool reborn = false;
     struct mcds__operation *operation = &read->base;
-    enum mcds__step step = mcds__tally_read_step(read->requests, read->keys, read->count, 0,
-                                                 &read->stage, operation);
+    enum mcds__step step = mcds__tally_read_step(read->requests, read->keys, read->count, NULL,
+                                                 0, &read->stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     assert(read->count == 1 || read->count == 2);
@@ -164,7 +164,7 @@ static enum mcds__step read_numbers(struct mcds__intervals_read *read)
 static enum mcds__step drop_numbers(struct mcds__intervals_read *read)
 {
     struct mcds__intervals *intervals = read->intervals;
-    enum mcds__step step = mcds__tally_drop_step(read->requests, read->keys, read->count,
+    enum mcds__step step = mcds__tally_drop_step(read->requests, read->keys, read->count, NULL,
                                                  &read->stage, &read->base);
     if (step != MCDS__DONE || read->base.result < 0)
         return step;

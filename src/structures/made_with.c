@@ -41,8 +41,8 @@ static enum mcds__step made_with_take_root(struct root_read *read)
 static enum mcds__step step_root(struct mcds__operation *operation)
 {
     struct root_read *read = (struct root_read *)operation;
-    enum mcds__step step = mcds__tally_read_step(&read->request, &read->key, 1, 0, &read->stage,
-                                                 operation);
+    enum mcds__step step = mcds__tally_read_step(&read->request, &read->key, 1, NULL, 0,
+                                                 &read->stage, operation);
     return step == MCDS__DONE && operation->result == MCDS_OK ? made_with_take_root(read)
                                                               : step;
 }

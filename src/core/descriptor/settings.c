@@ -251,7 +251,7 @@ enum mcds__step mcds__settings_drop_step(struct mcds__settings_drop *drop,
                                          struct mcds__operation *operation)
 {
     assert(drop->is_begun);
-    enum mcds__step step = mcds__tally_drop_step(&drop->request, &settings->key, 1,
+    enum mcds__step step = mcds__tally_drop_step(&drop->request, &settings->key, 1, NULL,
                                                  &drop->stage, operation);
     if (step != MCDS__DONE)
         return step;

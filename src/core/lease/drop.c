@@ -23,17 +23,14 @@ enum { DROP_LOOK, DROP_ACQUIRE, DROP_ERASE, DROP_ERASING, DROP_RELEASE };
 static enum mcds__step lease_drop_step_on(struct mcds__lease_drop *drop,
                                           struct mcds__operation *operation);
 
-/* Lease and fence share a server, so both requests have one route. */
 static enum mcds__step step_look(struct mcds__lease_drop *drop,
                                  struct mcds__operation *operation)
 {
     assert(drop->stage == DROP_LOOK);
     struct mcds__lease_value value;
-    bool asking = drop->look_stage == 0;
-    enum mcds__step step = mcds__tally_read_step(drop->requests, drop->keys, 2, 0,
+    enum mcds__step step = mcds__tally_read_step(drop->requests, drop->keys, 2,
+                                                 mcds__lease_route_key(&drop->call), 0,
                                                  &drop->look_stage, operation);
-    if (asking)
-        drop->requests[0].route = drop->requests[1].route = mcds__lease_route(&drop->call);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     mcds__lease_call_begin(&drop->call);

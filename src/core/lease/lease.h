@@ -85,9 +85,14 @@ static inline void mcds__lease_call_begin(struct mcds__lease_call *call)
 }
 
 /* The key that selects the server of both keys. */
+static inline const struct mcds__key *mcds__lease_route_key(const struct mcds__lease_call *call)
+{
+    return call->route != NULL ? call->route : &call->keys->lease;
+}
+
 static inline mcds_bytes mcds__lease_route(const struct mcds__lease_call *call)
 {
-    return mcds__key_bytes(call->route != NULL ? call->route : &call->keys->lease);
+    return mcds__key_bytes(mcds__lease_route_key(call));
 }
 
 enum mcds__step mcds__lease_acquire_step(struct mcds__lease_call *call,

@@ -221,12 +221,14 @@ enum mcds__step mcds__tally_hit_step(struct mcds__tally_hit *hit,
 }
 
 static void put_requests(mcds_request *requests, const struct mcds__key *keys, uint32_t count,
-                         mcds_command command, uint32_t options)
+                         const struct mcds__key *route, mcds_command command, uint32_t options)
 {
     assert(count > 0);
     for (uint32_t i = 0; i < count; i++)
         requests[i] = (mcds_request){
             .command = command, .options = options, .key = mcds__key_bytes(&keys[i])};
+    for (uint32_t i = 0; i < count && route != NULL; i++)
+        requests[i].route = mcds__key_bytes(route);
 }
 
 static enum mcds__step take_reads(mcds_request *requests, uint32_t count, uint8_t *stage,
@@ -241,13 +243,14 @@ static enum mcds__step take_reads(mcds_request *requests, uint32_t count, uint8_
 }
 
 enum mcds__step mcds__tally_read_step(mcds_request *requests, const struct mcds__key *keys,
-                                      uint32_t count, uint32_t options, uint8_t *stage,
+                                      uint32_t count, const struct mcds__key *route,
+                                      uint32_t options, uint8_t *stage,
                                       struct mcds__operation *operation)
 {
     if (*stage != KEYS_BEGIN)
         return take_reads(requests, count, stage, operation);
     *stage = KEYS_ASKED;
-    put_requests(requests, keys, count, MCDS_GET, options);
+    put_requests(requests, keys, count, route, MCDS_GET, options);
     return mcds__operation_ask_any_order(operation, requests, count);
 }
 
@@ -259,8 +262,8 @@ enum mcds__step mcds__tally_read_twice_step(mcds_request *requests,
     if (*stage != KEYS_BEGIN)
         return take_reads(requests, 2 * count, stage, operation);
     *stage = KEYS_ASKED;
-    put_requests(requests, keys, count, MCDS_GET, options);
-    put_requests(requests + count, keys, count, MCDS_GET, options);
+    put_requests(requests, keys, count, NULL, MCDS_GET, options);
+    put_requests(requests + count, keys, count, NULL, MCDS_GET, options);
     return mcds__operation_ask_any_order(operation, requests, 2 * count);
 }
 
@@ -278,12 +281,12 @@ bool mcds__tally_is_proven(const mcds_batch *batch, const mcds_request *first,
 }
 
 enum mcds__step mcds__tally_drop_step(mcds_request *requests, const struct mcds__key *keys,
-                                      uint32_t count, uint8_t *stage,
-                                      struct mcds__operation *operation)
+                                      uint32_t count, const struct mcds__key *route,
+                                      uint8_t *stage, struct mcds__operation *operation)
 {
     if ((*stage & KEYS_ASKED) == 0) {
         *stage |= KEYS_ASKED;
-        put_requests(requests, keys, count, MCDS_DELETE, 0);
+        put_requests(requests, keys, count, route, MCDS_DELETE, 0);
         return mcds__operation_ask_any_order(operation, requests, count);
     }
     if (mcds__may_be_applied(requests, count))

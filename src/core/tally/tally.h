@@ -85,10 +85,12 @@ enum mcds__step mcds__tally_hit_step(struct mcds__tally_hit *hit,
 /* After MCDS_OK, if the incarnation is wanted: the reply that contains it. */
 const mcds_reply *mcds__tally_read_of(const struct mcds__tally_hit *hit);
 
-/* Read `count` keys in one round trip, in any order, with these mcds_request_option. DONE with
- * MCDS_OK: every request is OK or MISS. Reads are repeated after transport failures. */
+/* Read `count` keys in one round trip, in any order, with these mcds_request_option, from the server
+ * that `route` selects (NULL: each key selects its own). DONE with MCDS_OK: every request is OK or
+ * MISS. Reads are repeated after transport failures. */
 enum mcds__step mcds__tally_read_step(mcds_request *requests, const struct mcds__key *keys,
-                                      uint32_t count, uint32_t options, uint8_t *stage,
+                                      uint32_t count, const struct mcds__key *route,
+                                      uint32_t options, uint8_t *stage,
                                       struct mcds__operation *operation);
 
 /* The same for a number that is then stored by compare-and-set: key `i` is read by requests[i]
@@ -104,9 +106,10 @@ enum mcds__step mcds__tally_read_twice_step(mcds_request *requests,
 bool mcds__tally_is_proven(const mcds_batch *batch, const mcds_request *first,
                            const mcds_request *second);
 
-/* Erase `count` keys. DONE with MCDS_OK: at least one was there; MCDS_NOT_FOUND: none. */
+/* Erase `count` keys, with a route as above. DONE with MCDS_OK: at least one was there;
+ * MCDS_NOT_FOUND: none. */
 enum mcds__step mcds__tally_drop_step(mcds_request *requests, const struct mcds__key *keys,
-                                      uint32_t count, uint8_t *stage,
-                                      struct mcds__operation *operation);
+                                      uint32_t count, const struct mcds__key *route,
+                                      uint8_t *stage, struct mcds__operation *operation);
 
 #endif

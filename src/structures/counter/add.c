@@ -147,7 +147,7 @@ static enum mcds__step step_learn(struct counter_add *add)
     struct mcds__operation *operation = &add->base;
     mcds_request *request = &add->hit.requests[0];
     enum mcds__step step = mcds__tally_read_step(request, &add->counter->keys[add->stripe], 1,
-                                                 0, &add->read_stage, operation);
+                                                 NULL, 0, &add->read_stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     uint64_t stored;

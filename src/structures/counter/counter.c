@@ -131,8 +131,8 @@ static enum mcds__step counter_step_get(struct mcds__operation *operation)
     struct counter_get *get = (struct counter_get *)operation;
     if (!mcds__settings_check_step(&get->check, operation, &step))
         return step;
-    step = mcds__tally_read_step(get->requests, get->counter->keys, get->counter->stripes, 0,
-                                 &get->stage, operation);
+    step = mcds__tally_read_step(get->requests, get->counter->keys, get->counter->stripes, NULL,
+                                 0, &get->stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     return sum_stripes(get);
@@ -246,8 +246,8 @@ static bool check_form(struct counter_drop *drop, enum mcds__step *step_out)
     mcds_counter *counter = drop->counter;
     if (drop->is_checked || counter->stripes > 1)
         return true;
-    *step_out = mcds__tally_read_step(drop->requests, counter->keys, 1, 0, &drop->check_stage,
-                                      operation);
+    *step_out = mcds__tally_read_step(drop->requests, counter->keys, 1, NULL, 0,
+                                      &drop->check_stage, operation);
     if (*step_out != MCDS__DONE || operation->result != MCDS_OK)
         return false;
     mcds_bytes value = mcds__operation_value(operation, &drop->requests[0]);
@@ -269,7 +269,7 @@ static enum mcds__step counter_step_drop(struct mcds__operation *operation)
     mcds_counter *counter = drop->counter;
     if (!mcds__settings_check_step(&drop->check, operation, &step) || !check_form(drop, &step))
         return step;
-    step = mcds__tally_drop_step(drop->requests, counter->keys, key_count(counter),
+    step = mcds__tally_drop_step(drop->requests, counter->keys, key_count(counter), NULL,
                                  &drop->stage, operation);
     if (step != MCDS__DONE || operation->result < 0)
         return step;

@@ -78,7 +78,7 @@ struct ids_key_call {
 static enum mcds__step step_ids_drop(struct mcds__operation *operation)
 {
     struct ids_key_call *drop = (struct ids_key_call *)operation;
-    return mcds__tally_drop_step(&drop->request, &drop->key, 1, &drop->stage, operation);
+    return mcds__tally_drop_step(&drop->request, &drop->key, 1, NULL, &drop->stage, operation);
 }
 
 static const struct mcds__operation_kind drop_kind = {
@@ -108,8 +108,8 @@ static enum mcds__step step_ids_read(struct mcds__operation *operation)
 {
     struct ids_key_call *read = (struct ids_key_call *)operation;
     const mcds_reason *detail = NULL;
-    enum mcds__step step = mcds__tally_read_step(&read->request, &read->key, 1, 0, &read->stage,
-                                                 operation);
+    enum mcds__step step = mcds__tally_read_step(&read->request, &read->key, 1, NULL, 0,
+                                                 &read->stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     if (read->request.reply.outcome == MCDS_OUT_MISS)

@@ -35,13 +35,9 @@ static uint64_t tenure_of(const uint64_t token[2])
 /* Lease and fence share a server, so both requests are routed by the lease's key. */
 static enum mcds__step lock_look_step(struct lock_look *look)
 {
-    bool asking = look->stage == 0;
     assert(look->stage <= 1);
-    enum mcds__step step = mcds__tally_read_step(look->requests, look->keys, 2, MCDS_WANT_TTL,
-                                                 &look->stage, &look->base);
-    if (asking)
-        look->requests[0].route = look->requests[1].route = look->requests[0].key;
-    return step;
+    return mcds__tally_read_step(look->requests, look->keys, 2, &look->keys[0], MCDS_WANT_TTL,
+                                 &look->stage, &look->base);
 }
 
 /* After both reads: MCDS_OK with the holder; MCDS_NOT_FOUND: free, with the fence alone; or another

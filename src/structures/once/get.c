@@ -51,8 +51,8 @@ static enum mcds__step once_get_take(struct once_get *call)
 static enum mcds__step step_once_get(struct mcds__operation *operation)
 {
     struct once_get *call = (struct once_get *)operation;
-    enum mcds__step step = mcds__tally_read_step(&call->request, &call->key, 1, 0, &call->stage,
-                                                 operation);
+    enum mcds__step step = mcds__tally_read_step(&call->request, &call->key, 1, NULL, 0,
+                                                 &call->stage, operation);
     return step == MCDS__DONE && operation->result == MCDS_OK ? once_get_take(call) : step;
 }
 

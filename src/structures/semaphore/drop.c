@@ -80,12 +80,10 @@ static enum mcds__step drop_next_slot(struct semaphore_drop *call, uint32_t slot
 static enum mcds__step step_fences(struct semaphore_drop *call)
 {
     struct mcds__operation *operation = &call->base;
-    bool is_asking = call->read_stage == 0;
     assert(call->stage == DROP_FENCES);
     enum mcds__step step = mcds__tally_read_step(call->look.requests, call->look.keys,
-                                                 MCDS__SLOTS, 0, &call->read_stage, operation);
-    for (uint32_t slot = 0; is_asking && slot < MCDS__SLOTS; slot++)
-        call->look.requests[slot].route = mcds__key_bytes(&call->semaphore->route);
+                                                 MCDS__SLOTS, &call->semaphore->route, 0,
+                                                 &call->read_stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     for (uint32_t slot = 0; slot < MCDS__SLOTS; slot++) {
@@ -123,11 +121,9 @@ static enum mcds__step drop_take_slot(struct semaphore_drop *call, enum mcds__st
 static enum mcds__step step_settings(struct semaphore_drop *call)
 {
     struct mcds__operation *operation = &call->base;
-    bool is_asking = call->read_stage == 0;
     enum mcds__step step = mcds__tally_drop_step(
-        call->look.requests, &call->semaphore->settings, 1, &call->read_stage, operation);
-    if (is_asking)
-        call->look.requests[0].route = mcds__key_bytes(&call->semaphore->route);
+        call->look.requests, &call->semaphore->settings, 1, &call->semaphore->route,
+        &call->read_stage, operation);
     if (step != MCDS__DONE)
         return step;
     if (operation->result == MCDS_NOT_FOUND)

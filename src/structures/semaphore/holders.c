@@ -86,11 +86,9 @@ static enum mcds__step step_holders(struct mcds__operation *operation)
     if (call->stage == HOLDERS_LOOK)
         return take_holders(call,
                             mcds__semaphore_look_step(&call->look, call->semaphore, operation));
-    bool is_asking = call->read_stage == 0;
     enum mcds__step step = mcds__tally_read_step(call->look.requests, call->look.keys,
-                                                 call->count, 0, &call->read_stage, operation);
-    for (uint32_t i = 0; is_asking && i < call->count; i++)
-        call->look.requests[i].route = mcds__key_bytes(&call->semaphore->route);
+                                                 call->count, &call->semaphore->route, 0,
+                                                 &call->read_stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     return visit_holders(call);

@@ -71,20 +71,16 @@ enum mcds__step mcds__semaphore_look_step(struct mcds__semaphore_look *look,
                                           struct mcds__operation *operation)
 {
     const uint32_t count = 1 + look->slots;
-    bool is_asking = look->stage == 0;
     assert(count <= MCDS_BATCH_MAX && look->slots <= MCDS__SLOTS);
-    if (is_asking) {
+    if (look->stage == 0) {
         look->keys[0] = semaphore->settings;
         for (uint32_t slot = 0; slot < look->slots; slot++) {
             look->keys[1 + slot] = semaphore->lease;
             mcds__key_add_number(&look->keys[1 + slot], slot);
         }
     }
-    enum mcds__step step = mcds__tally_read_step(look->requests, look->keys, count,
-                                                 MCDS_WANT_TTL, &look->stage, operation);
-    for (uint32_t i = 0; is_asking && i < count; i++)
-        look->requests[i].route = mcds__key_bytes(&semaphore->route);
-    return step;
+    return mcds__tally_read_step(look->requests, look->keys, count, &semaphore->route,
+                                 MCDS_WANT_TTL, &look->stage, operation);
 }
 
 enum mcds__slot_sight mcds__semaphore_see(const struct mcds__semaphore_look *look,

@@ -157,8 +157,8 @@ struct semaphore_made_with {
 static enum mcds__step semaphore_step_made_with(struct mcds__operation *operation)
 {
     struct semaphore_made_with *read = (struct semaphore_made_with *)operation;
-    enum mcds__step step = mcds__tally_read_step(&read->request, &read->key, 1, 0, &read->stage,
-                                                 operation);
+    enum mcds__step step = mcds__tally_read_step(&read->request, &read->key, 1, NULL, 0,
+                                                 &read->stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     operation->result = mcds__semaphore_read(operation, &read->request, &read->settings);

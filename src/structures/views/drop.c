@@ -64,8 +64,8 @@ static enum mcds__step views_drop_mark(struct views_drop *drop)
         drop->keys[0] = drop->views->mark;
         mcds__operation_renew(&drop->base);
     }
-    enum mcds__step step = mcds__tally_drop_step(drop->requests, drop->keys, 1, &drop->erasing,
-                                                 &drop->base);
+    enum mcds__step step = mcds__tally_drop_step(drop->requests, drop->keys, 1, NULL,
+                                                 &drop->erasing, &drop->base);
     if (step != MCDS__DONE || !views_drop_note(drop))
         return step;
     mcds__operation_renew(&drop->base);
@@ -117,14 +117,14 @@ static enum mcds__step views_drop_ask(struct views_drop *drop)
     drop->stage = DROP_ERASING;
     drop->erasing = 0;
     mcds__operation_renew(&drop->base);
-    return mcds__tally_drop_step(drop->requests, drop->keys, drop->count, &drop->erasing,
+    return mcds__tally_drop_step(drop->requests, drop->keys, drop->count, NULL, &drop->erasing,
                                  &drop->base);
 }
 
 static enum mcds__step views_drop_erase(struct views_drop *drop)
 {
     assert(drop->count > 0 && drop->count % 2 == 0);
-    enum mcds__step step = mcds__tally_drop_step(drop->requests, drop->keys, drop->count,
+    enum mcds__step step = mcds__tally_drop_step(drop->requests, drop->keys, drop->count, NULL,
                                                  &drop->erasing, &drop->base);
     if (step != MCDS__DONE || !views_drop_note(drop))
         return step;
