@@ -1,15 +1,21 @@
-"""A store of a test's own: an lmdb file below a temporary folder, or a memcached there."""
+"""A store of a test's own: an lmdb file below a temporary folder, or a memcached there; and tests that start mcds
+with it."""
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
+from guard import stand_guard
+
 SKIPPED = 77
 START_S = 60
+LIMIT_S = 200
 
 count_skip = unittest.TextTestResult.addSkip
 
@@ -79,3 +85,88 @@ class Fixture:
 
 def is_possible(store):
     return store != "memcached" or shutil.which("memcached") is not None
+
+
+def state_of(pid):
+    """State and number of threads of a process."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return fields[0], int(fields[17])
+
+
+def is_dead(pid):
+    """A zombie is dead unless only its first thread is."""
+    try:
+        state, threads = state_of(pid)
+        return state in "ZX" and threads <= 1
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+class ProcessTest(unittest.TestCase):
+    """Starts mcds, and ends it after the test. Waits are for events: a line, the end of a process."""
+    store = mcds = None
+
+    def setUp(self):
+        self.fixture = Fixture(self.store).__enter__()
+        self.addCleanup(self.fixture.__exit__)
+        self.environment = self.fixture.environment(self.mcds)
+        self.work = tempfile.mkdtemp(dir=self.fixture.folder)
+
+    def start(self, *arguments):
+        process = subprocess.Popen([self.mcds, *arguments], env=self.environment, cwd=self.work, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.finish, process)
+        return process
+
+    @staticmethod
+    def finish(process):
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+            try:
+                process.wait(LIMIT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+
+    def run_to_end(self, *arguments):
+        return subprocess.run([self.mcds, *arguments], env=self.environment, cwd=self.work, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False, timeout=LIMIT_S)
+
+    @staticmethod
+    def end(process):
+        """Waits for the end of mcds; the output of the command may live longer than that."""
+        return process.wait(LIMIT_S)
+
+    def wait_until(self, is_so, otherwise="it does not come"):
+        limit = time.monotonic() + LIMIT_S
+        while not is_so():
+            self.assertLess(time.monotonic(), limit, otherwise)
+            time.sleep(0.005)
+
+    def wait_dead(self, pid):
+        self.wait_until(lambda: is_dead(pid), f"process {pid} lives on")
+
+    def assert_dead(self, pids):
+        self.assertTrue(all(is_dead(pid) for pid in pids))
+
+    @staticmethod
+    def kill_all(pids):
+        """Only a runner that is wrong leaves anybody to be killed."""
+        for pid in pids:
+            if not is_dead(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def run_process_tests(noun, store):
+    if not is_possible(store):
+        print(f"{noun}: skipped: {store} is not installed")
+        sys.exit(SKIPPED)
+    if not os.path.exists("/proc/self/status"):
+        print(f"{noun}: skipped: /proc is not mounted")
+        sys.exit(SKIPPED)
+    stand_guard()
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

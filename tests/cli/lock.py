@@ -5,15 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-from guard import stand_guard
-from fixture import SKIPPED, Fixture, is_possible
+from fixture import ProcessTest, is_dead, run_process_tests, state_of
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
-LIMIT_S = 200
 # For what waits until a lease ends. A machine under load may keep a process from running for seconds,
 # and mcds rightly ends a command whose lease it could not renew.
 LEASE = "5s"
@@ -71,52 +68,8 @@ sys.exit(3)
 """
 
 
-def state_of(pid):
-    """State and number of threads of a process."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rsplit(")", 1)[1].split()
-    return fields[0], int(fields[17])
-
-
-def is_dead(pid):
-    """A zombie is dead unless only its first thread is."""
-    try:
-        state, threads = state_of(pid)
-        return state in "ZX" and threads <= 1
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-class LockTest(unittest.TestCase):
-    def setUp(self):
-        self.fixture = Fixture(STORE).__enter__()
-        self.addCleanup(self.fixture.__exit__)
-        self.environment = self.fixture.environment(MCDS)
-        self.work = tempfile.mkdtemp(dir=self.fixture.folder)
-
-    def start(self, *arguments):
-        process = subprocess.Popen([MCDS, *arguments], env=self.environment, cwd=self.work,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        self.addCleanup(self.finish, process)
-        return process
-
-    def finish(self, process):
-        if process.poll() is None:
-            process.send_signal(signal.SIGCONT)
-            process.terminate()
-            try:
-                process.wait(LIMIT_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            stream.close()
-
-    def run_to_end(self, *arguments):
-        return subprocess.run([MCDS, *arguments], env=self.environment, cwd=self.work,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              check=False, timeout=LIMIT_S)
+class LockTest(ProcessTest):
+    store, mcds = STORE, MCDS
 
     def hold(self, *options):
         """A command that holds the lock until its input ends."""
@@ -130,29 +83,6 @@ class LockTest(unittest.TestCase):
         pids = [int(process.stdout.readline()) for _ in range(2)]
         self.addCleanup(self.kill_all, pids)
         return process, pids
-
-    @staticmethod
-    def kill_all(pids):
-        """Only a runner that is wrong leaves anybody to be killed."""
-        for pid in pids:
-            if not is_dead(pid):
-                os.kill(pid, signal.SIGKILL)
-
-    def assert_dead(self, pids):
-        self.assertTrue(all(is_dead(pid) for pid in pids))
-
-    def end(self, process):
-        """Wait for the end of mcds; the output of the command may live longer than that."""
-        return process.wait(LIMIT_S)
-
-    def wait_until(self, is_so, otherwise="it does not come"):
-        limit = time.monotonic() + LIMIT_S
-        while not is_so():
-            self.assertLess(time.monotonic(), limit, otherwise)
-            time.sleep(0.005)
-
-    def wait_dead(self, pid):
-        self.wait_until(lambda: is_dead(pid), f"process {pid} lives on")
 
     def assert_free(self):
         self.assertEqual(self.run_to_end("lock", "job", "--info").returncode, 1)
@@ -527,11 +457,4 @@ class LockTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not is_possible(STORE):
-        print(f"lock: skipped: {STORE} is not installed")
-        sys.exit(SKIPPED)
-    if not os.path.exists("/proc/self/status"):
-        print("lock: skipped: /proc is not mounted")
-        sys.exit(SKIPPED)
-    stand_guard()
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    run_process_tests("lock", STORE)
