@@ -176,6 +176,13 @@ static bool is_about_a_key(const struct command *command, const mcds_error *erro
            command->verb->start == table_incr && command->bytes[1].length > 0;
 }
 
+/* To the library, a leader is a lock. */
+static const char *noun_of(const struct command *command, const mcds_error *error)
+{
+    return command != NULL && command->noun->open == leader_open ? command->noun->word
+                                                                 : error->noun;
+}
+
 void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
 {
     const mcds_error *error = mcds_last_error();
@@ -199,9 +206,9 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
         return;
     }
     write_reason(reason, sizeof reason, error);
-    (void)snprintf(out, FAILURE_CAPACITY, "%s '%.*s'%s%s%s%s: %s", error->noun, NAME_SHOWN,
-                   name, verb[0] != '\0' ? ": " : "", verb, error->peer[0] != '\0' ? ": " : "",
-                   error->peer, reason);
+    (void)snprintf(out, FAILURE_CAPACITY, "%s '%.*s'%s%s%s%s: %s", noun_of(command, error),
+                   NAME_SHOWN, name, verb[0] != '\0' ? ": " : "", verb,
+                   error->peer[0] != '\0' ? ": " : "", error->peer, reason);
 }
 
 /* As advice_on, and names the verb that also erases values of other programs. */
@@ -213,6 +220,9 @@ static const char *advice_for(const struct command *command, int result)
         return "; choose another NAME or namespace (-N), or drop it";
     if (result == MCDS_CORRUPT && command->noun->open == lock_open)
         return "; choose another NAME or namespace (-N), or --break it";
+    if (result == MCDS_CORRUPT && command->noun->open == leader_open)
+        return "; choose another NAME or namespace (-N), or break it with 'mcds lock NAME "
+               "--break'";
     mcds_cause cause = mcds_last_error()->cause;
     if (result == MCDS_PROTOCOL && (cause == MCDS_CAUSE_PASSWORD || cause == MCDS_CAUSE_TLS ||
                                     cause == MCDS_CAUSE_CERTIFICATE))

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -329,4 +330,10 @@ bool output_flush(struct output *output)
 bool output_is_fine(const struct output *output)
 {
     return ferror(output->file) == 0 && (output->columns == NULL || ferror(stdout) == 0);
+}
+
+bool output_is_read(int wait_ms)
+{
+    struct pollfd reader = {STDOUT_FILENO, 0, 0};
+    return poll(&reader, 1, wait_ms) <= 0 || (reader.revents & (POLLERR | POLLNVAL)) == 0;
 }

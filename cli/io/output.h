@@ -77,4 +77,7 @@ bool output_flush(struct output *output);
 /* Whether everything printed so far was written, as far as is known. */
 bool output_is_fine(const struct output *output);
 
+/* Whether standard output still has a reader. Returns after this time, or when the reader leaves. */
+bool output_is_read(int wait_ms);
+
 #endif

@@ -1,8 +1,7 @@
-/* Acquire: the wait for a lock or a permit, in slices between which a signal can end it. */
+/* Acquire: a wait in slices. */
 #include "lock/acquire.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -11,7 +10,6 @@
 #include "io/report.h"
 
 #define NS_PER_MS INT64_C(1000000)
-#define DAY_MS UINT64_C(86400000)
 /* How long a wait for a held lock continues before it checks for signals. */
 #define SLICE_NS (100 * NS_PER_MS)
 /* Time reserved for the last replies of the store: a call with less time could be ambiguous on a
@@ -26,16 +24,15 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Whether a wait continues after this result. Only a wait requested with -w continues while the
- * store does not answer; `row` counts such results in a row. */
+/* Whether a wait continues after this result; `row` counts the results in a row that say nothing of
+ * the holder. */
 static bool is_worth_waiting(struct acquisition *acquisition, int result, int row)
 {
     char said[FAILURE_CAPACITY];
-    bool asked_for = is_given(acquisition->command, OPTION_WAIT);
     bool silent = result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE;
     if (result == MCDS_BUSY || (result == MCDS_AMBIGUOUS && row == 1))
         return true;
-    if (!asked_for || (!silent && result != MCDS_AMBIGUOUS))
+    if (!acquisition->patience.outlasts_silence || (!silent && result != MCDS_AMBIGUOUS))
         return false;
     if (!acquisition->is_trouble_told) {
         describe_failure(said, acquisition->command);
@@ -53,6 +50,16 @@ static void hurry(const struct acquisition *acquisition, int64_t most_ns)
     mcds_limit_timeout(acquisition->session->store, most_ms > 0 ? (uint32_t)most_ms : 1);
 }
 
+/* A look, and a pause unless it is free: then MCDS_NOT_FOUND. */
+static int stand_by(struct acquisition *acquisition, int64_t slice_ns)
+{
+    const struct tenure *tenure = acquisition->tenure;
+    int result = tenure->kind->look(tenure->handle);
+    if (result != MCDS_NOT_FOUND)
+        (void)watch_wait(acquisition->watch, watch_now_ns() + slice_ns, -1, -1, NULL);
+    return result == MCDS_OK ? MCDS_BUSY : result;
+}
+
 /* One call for the lease. It waits a slice for another holder and leaves the rest of the time to the
  * store. One that has answered gets `grace_ns` in any case, so the last slice ends with the wait. */
 static int acquire_slice(struct acquisition *acquisition, int64_t grace_ns)
@@ -64,6 +71,11 @@ static int acquire_slice(struct acquisition *acquisition, int64_t grace_ns)
     uint32_t slice_ms = (uint32_t)((slice_ns + NS_PER_MS - 1) / NS_PER_MS);
     hurry(acquisition, left_ns - slice_ns > grace_ns ? left_ns - slice_ns : grace_ns);
     struct tenure *tenure = acquisition->tenure;
+    if (tenure->kind->look != NULL && !acquisition->is_in_doubt) {
+        int result = stand_by(acquisition, slice_ns);
+        if (result != MCDS_NOT_FOUND)
+            return result;
+    }
     return tenure->kind->acquire(tenure->handle, &tenure->permit, slice_ms > 0 ? slice_ms : 1);
 }
 
@@ -78,46 +90,55 @@ static bool describe_holder(const struct acquisition *acquisition, char out[HOLD
     return is_known;
 }
 
-/* Once: without it a user sees nothing happen, and neither why nor how to end it. */
+/* Once: without it, a user sees nothing happen, and neither why nor how to end it. */
 static void tell_of_holder(struct acquisition *acquisition)
 {
     char holder[HOLDER_CAPACITY];
     int64_t now_ns = watch_now_ns();
     if (acquisition->is_holder_told || acquisition->session->output.quiet ||
-        now_ns - acquisition->begun_ns < SILENT_NS || isatty(STDERR_FILENO) != 1)
+        now_ns - acquisition->patience.begun_ns < SILENT_NS || isatty(STDERR_FILENO) != 1)
         return;
     hurry(acquisition, acquisition->end_ns - now_ns);
     acquisition->is_holder_told = describe_holder(acquisition, holder);
     if (acquisition->is_holder_told)
         complain(&acquisition->session->output,
                  "%s unless renewed; waiting: Ctrl-C ends the wait%s", holder,
-                 is_given(acquisition->command, OPTION_WAIT) ? "" : ", -w TIME limits it");
+                 acquisition->patience.advice);
 }
 
-/* Acquires in slices, between which a signal can end the wait. Returns the result of the
- * library, or the number of a signal in *signal_out. */
-static int acquire(struct acquisition *acquisition, int *signal_out)
+/* The store answers, and another holds it. */
+static void note_holder(struct acquisition *acquisition)
 {
-    const struct command *command = acquisition->command;
-    int64_t wait_ns = (int64_t)number_of(command, OPTION_WAIT, DAY_MS) * NS_PER_MS;
-    bool once = is_given(command, OPTION_NOWAIT) || wait_ns == 0;
+    acquisition->is_trouble_told = false;
+    tell_of_holder(acquisition);
+}
+
+/* Acquires in slices, between which a signal can end the wait. Returns the last result of the
+ * library. */
+static int acquire(struct acquisition *acquisition)
+{
+    const struct patience *patience = &acquisition->patience;
+    bool once = patience->wait_ms == 0;
+    bool is_endless = patience->wait_ms == WAIT_WITHOUT_END;
+    int64_t wait_ns = is_endless ? INT64_MAX : (int64_t)patience->wait_ms * NS_PER_MS;
     int64_t reserve_ns = least(wait_ns / 2, RESERVE_NS);
     int64_t grace_ns = 0;
     int row = 0;
-    acquisition->end_ns = once ? INT64_MAX : acquisition->begun_ns + wait_ns;
+    acquisition->end_ns = once || is_endless ? INT64_MAX : patience->begun_ns + wait_ns;
     acquisition->asked_ns = watch_now_ns();
     for (;;) {
         int result = once ? acquisition->tenure->kind->acquire(acquisition->tenure->handle,
                                                                &acquisition->tenure->permit, 0)
                           : acquire_slice(acquisition, grace_ns);
         row = result == MCDS_BUSY ? 0 : row + 1;
+        acquisition->is_in_doubt = result == MCDS_AMBIGUOUS;
         if (result == MCDS_OK || once || !is_worth_waiting(acquisition, result, row))
             return result;
-        while ((*signal_out = watch_signal(acquisition->watch)) != 0)
-            if (*signal_out != SIGCHLD && *signal_out != SIGCONT)
-                return result;
+        acquisition->ended_by = watch_end(acquisition->watch);
+        if (acquisition->ended_by != 0)
+            return result;
         if (result == MCDS_BUSY)
-            tell_of_holder(acquisition);
+            note_holder(acquisition);
         acquisition->asked_ns = watch_now_ns();
         grace_ns = result == MCDS_BUSY ? reserve_ns : 0;
         if (acquisition->asked_ns >= acquisition->end_ns - reserve_ns + grace_ns)
@@ -157,9 +178,7 @@ static int report_failed(const struct acquisition *acquisition, int result)
         return report_missing(acquisition);
     describe_failure(said, acquisition->command);
     (void)snprintf(sentence, sizeof sentence, "%s%s%s", said, advice_on(result),
-                   result == MCDS_CORRUPT && acquisition->tenure->kind == &tenure_of_lock
-                       ? ", or --break it"
-                       : "");
+                   result == MCDS_CORRUPT ? acquisition->tenure->kind->mend : "");
     report_failure(&acquisition->session->output, acquisition->command, status_of(result),
                    mcds_result_name(result), sentence);
     return status_of(result);
@@ -167,12 +186,11 @@ static int report_failed(const struct acquisition *acquisition, int result)
 
 bool acquire_tenure(struct acquisition *acquisition, int *status_out)
 {
-    int number = 0;
-    int result = acquire(acquisition, &number);
+    int result = acquire(acquisition);
     int64_t left_ns = acquisition->end_ns - watch_now_ns();
     hurry(acquisition, result == MCDS_BUSY && left_ns < RESERVE_NS ? RESERVE_NS : left_ns);
-    if (number != 0)
-        *status_out = STATUS_SIGNAL + number;
+    if (acquisition->ended_by != 0)
+        *status_out = STATUS_SIGNAL + acquisition->ended_by;
     else if (result != MCDS_OK)
         *status_out = report_failed(acquisition, result);
     if (result == MCDS_AMBIGUOUS) { /* it may be ours */

@@ -1,4 +1,4 @@
-/* Tenure: the lease that `mcds lock` and `mcds semaphore run` hold while COMMAND runs: a lock, or a permit. */
+/* Tenure: the lease that is held while COMMAND runs: a lock, a permit, or the lead. */
 #include "lock/tenure.h"
 
 #include <inttypes.h>
@@ -59,9 +59,37 @@ const struct tenure_kind tenure_of_lock = {
     .lease = "lease",
     .alone = "the lock would exclude nobody",
     .given = "released",
+    .mend = ", or --break it",
     .open = lock_open_known,
     .close = lock_close,
     .acquire = acquire_lock_of,
+    .renew = renew_lock,
+    .release = release_lock,
+    .remaining_ms = lock_remaining_ms,
+    .describe = describe_lock,
+    .set_environment = set_lock_environment,
+};
+
+static int look_at_lock(void *handle)
+{
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
+    return mcds_lock_get_holder(handle, &holder);
+}
+
+/* The leader of a name is the holder of its lock. Those that wait for the lead do so for days, so they
+ * only read. */
+const struct tenure_kind tenure_of_leader = {
+    .noun = "leader",
+    .thing = "lead",
+    .lease = "lease",
+    .alone = "everybody would lead",
+    .given = "released",
+    .mend = ", or break it with 'mcds lock NAME --break'",
+    .ends_descendants = true,
+    .open = lock_open_known,
+    .close = lock_close,
+    .acquire = acquire_lock_of,
+    .look = look_at_lock,
     .renew = renew_lock,
     .release = release_lock,
     .remaining_ms = lock_remaining_ms,
@@ -132,6 +160,7 @@ const struct tenure_kind tenure_of_semaphore = {
     .lease = "lease",
     .alone = "the semaphore would exclude nobody",
     .given = "released",
+    .mend = "",
     .open = semaphore_open_known,
     .close = semaphore_close,
     .acquire = acquire_permit,

@@ -1,5 +1,4 @@
-/* Tenure: the lease that `mcds lock`, `mcds semaphore run` and `mcds once` hold while COMMAND runs: a lock, a
- * permit, or the claim of a key. */
+/* Tenure: the lease that is held while COMMAND runs: a lock, a permit, the lead, or the claim of a key. */
 #ifndef MCDS_CLI_LOCK_TENURE_H
 #define MCDS_CLI_LOCK_TENURE_H
 
@@ -10,14 +9,19 @@
 
 struct tenure_kind {
     const char *noun;
-    const char *thing; /* the noun of the lease: "lock", "permit"; of once "result" */
+    const char *thing; /* the noun of the lease: "lock", "permit", "lead"; of once "result" */
     const char *lease; /* the word for it: "lease", "claim" */
     const char *alone; /* why a store that only this process sees is of no use */
     const char *given; /* the release as a participle: "released", "stored" */
+    const char *mend;  /* advice on a key that mcds did not write */
+    /* Whether all descendants of COMMAND end with it, also those that have left its group. */
+    bool ends_descendants;
     int (*open)(mcds_store *store, const struct command *command, void **handle_out);
     void (*close)(void *handle);
     /* wait_ms 0: one try. */
     int (*acquire)(void *handle, mcds_permit *permit, uint32_t wait_ms);
+    /* One read. MCDS_OK: held; MCDS_NOT_FOUND: free. NULL: a wait tries to acquire instead. */
+    int (*look)(void *handle);
     int (*renew)(void *handle, mcds_permit *permit);
     int (*release)(void *handle, mcds_permit *permit);
     int64_t (*remaining_ms)(const void *handle, const mcds_permit *permit);
@@ -37,6 +41,7 @@ struct tenure_kind {
 extern const struct tenure_kind tenure_of_lock;
 extern const struct tenure_kind tenure_of_semaphore;
 extern const struct tenure_kind tenure_of_once;
+extern const struct tenure_kind tenure_of_leader;
 
 struct tenure {
     const struct tenure_kind *kind;

@@ -74,3 +74,12 @@ int watch_signal(struct watch *watch)
     ssize_t got = read(watch->signals, &info, sizeof info);
     return got == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
 }
+
+int watch_end(struct watch *watch)
+{
+    int number;
+    do {
+        number = watch_signal(watch);
+    } while (number == SIGCHLD || number == SIGCONT);
+    return number;
+}

@@ -4,11 +4,9 @@
  * events and the first new one. The cursor begins at the oldest of the last events; of the first
  * round only the last N events are printed. */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "io/exit.h"
 #include "io/failure.h"
@@ -214,29 +212,13 @@ static int print_round(struct tail *tail)
     return has_gap && !is_given(tail->command, OPTION_FOLLOW) ? STATUS_LOST : STATUS_DONE;
 }
 
-/* Waits until somebody has made the default store. Returns 0 also if the reader has gone. */
-static int wait_for_store(struct session *session, const struct command *command)
-{
-    char sentence[SENTENCE_MAX];
-    int status = STATUS_DONE;
-    struct pollfd reader = {STDOUT_FILENO, 0, 0};
-    while (status == STATUS_DONE && session->is_absent) {
-        if (poll(&reader, 1, PAUSE_MS) > 0 && (reader.revents & (POLLERR | POLLNVAL)) != 0)
-            return STATUS_DONE;
-        status = session_find_store(session, command, sentence, sizeof sentence);
-    }
-    if (status != STATUS_DONE)
-        report_failure(&session->output, command, status, "MCDS_IO", sentence);
-    return status;
-}
-
 int log_tail(struct session *session, const struct command *command)
 {
     struct tail tail = {.session = session, .command = command};
     void *handle = NULL;
     int status = session_open_store(session);
     if (status == STATUS_DONE && is_given(command, OPTION_FOLLOW))
-        status = wait_for_store(session, command);
+        status = session_wait_for_store(session, command, PAUSE_MS);
     if (status != STATUS_DONE)
         return status;
     int result = command->noun->open(session->store, command, &handle);
@@ -246,12 +228,9 @@ int log_tail(struct session *session, const struct command *command)
     status = begin(&tail);
     if (status == STATUS_DONE)
         status = print_round(&tail);
-    struct pollfd reader = {STDOUT_FILENO, 0, 0};
-    while (status == STATUS_DONE && is_given(command, OPTION_FOLLOW)) {
-        if (poll(&reader, 1, PAUSE_MS) > 0 && (reader.revents & (POLLERR | POLLNVAL)) != 0)
-            break;
+    while (status == STATUS_DONE && is_given(command, OPTION_FOLLOW) &&
+           output_is_read(PAUSE_MS))
         status = print_round(&tail);
-    }
     free_ring(&tail);
     command->noun->close(handle);
     return status;

@@ -225,6 +225,7 @@ const struct tenure_kind tenure_of_once = {
     .lease = "claim",
     .alone = "no other caller would get the result",
     .given = "stored",
+    .mend = "",
     .open = claim_open,
     .close = claim_close,
     .acquire = claim_acquire,

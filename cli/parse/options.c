@@ -290,27 +290,6 @@ static bool read_noun(struct reader *reader)
     return true;
 }
 
-static bool read_verb(struct reader *reader)
-{
-    const char *typed = *reader->next++;
-    struct command *command = reader->command;
-    command->verb = find_verb(command->noun, typed);
-    if (command->verb != NULL)
-        return true;
-    const char *meant = meant_by(command->noun->word, typed);
-    if (meant != NULL)
-        return reader_wrong(reader, "%s has no verb '%.60s'; %s", command->noun->word, typed,
-                            meant);
-    const char *near = nearest_verb(command->noun, typed);
-    if (near != NULL)
-        return reader_wrong(reader, "%s has no verb '%.60s'; did you mean '%s'?",
-                            command->noun->word, typed, near);
-    char verbs[USAGE_MAX];
-    list_verbs_of(command->noun, verbs);
-    return reader_wrong(reader, "%s has no verb '%.60s'; it has %s", command->noun->word, typed,
-                        verbs);
-}
-
 static bool one_too_many(struct reader *reader, const char *typed)
 {
     char what[MISTAKE_MAX / 2];
@@ -364,9 +343,8 @@ static size_t next_place(const struct reader *reader)
     return is_again ? place - 1 : place;
 }
 
-static bool read_argument(struct reader *reader)
+static bool read_argument(struct reader *reader, const char *typed)
 {
-    const char *typed = *reader->next++;
     struct command *command = reader->command;
     size_t place = next_place(reader);
     const struct parameter *parameter = command->verb->arguments[place];
@@ -398,15 +376,50 @@ static bool read_argument(struct reader *reader)
     return true;
 }
 
+static bool is_end_of_options(const char *word)
+{
+    return strcmp(word, "--") == 0;
+}
+
+/* `leader NAME -- COMMAND` is `leader run NAME -- COMMAND`: the verb run of a noun, whose NAME has
+ * been read, if there is a -- later. NULL: it is not. */
+static const struct verb *unsaid_run(const struct reader *reader)
+{
+    const struct verb *run = find_verb(reader->command->noun, "run");
+    char *const *word = reader->next;
+    while (*word != NULL && !is_end_of_options(*word))
+        word++;
+    return *word != NULL ? run : NULL;
+}
+
+static bool read_verb(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    struct command *command = reader->command;
+    command->verb = find_verb(command->noun, typed);
+    if (command->verb != NULL)
+        return true;
+    const char *meant = meant_by(command->noun->word, typed);
+    if (meant != NULL)
+        return reader_wrong(reader, "%s has no verb '%.60s'; %s", command->noun->word, typed,
+                            meant);
+    const char *near = nearest_verb(command->noun, typed);
+    if (near != NULL)
+        return reader_wrong(reader, "%s has no verb '%.60s'; did you mean '%s'?",
+                            command->noun->word, typed, near);
+    command->verb = unsaid_run(reader);
+    if (command->verb != NULL)
+        return read_argument(reader, typed);
+    char verbs[USAGE_MAX];
+    list_verbs_of(command->noun, verbs);
+    return reader_wrong(reader, "%s has no verb '%.60s'; it has %s", command->noun->word, typed,
+                        verbs);
+}
+
 /* -x or --word; a number with a minus and a lone - are arguments. */
 static bool is_option(const char *word)
 {
     return word[0] == '-' && word[1] != '\0' && !(word[1] >= '0' && word[1] <= '9');
-}
-
-static bool is_end_of_options(const char *word)
-{
-    return strcmp(word, "--") == 0;
 }
 
 /* Whether words are arguments that one more -- separates from COMMAND: only so an argument before
@@ -451,7 +464,7 @@ static bool read_word(struct reader *reader)
         return read_noun(reader);
     if (command->verb == NULL)
         return read_verb(reader);
-    return read_argument(reader);
+    return read_argument(reader, *reader->next++);
 }
 
 bool read_command(const struct noun *nouns, char *const *words, struct command *command,

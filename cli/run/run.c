@@ -16,6 +16,7 @@ static bool is_heard(struct session *session, const struct command *command)
 {
     const struct verb *verb = command->verb;
     bool prints = verb->run == batch_run || verb->run == watch_run ||
+                  verb->run == leader_watch ||
                   (verb->run == cache_get && command->program != NULL) ||
                   (command->program == NULL && verb->done != NULL && !session->output.quiet) ||
                   verb->start == counter_take;

@@ -193,6 +193,22 @@ int session_find_store(struct session *session, const struct command *command, c
     return is_missing(result) && !makes ? STATUS_DONE : status_of(result);
 }
 
+int session_wait_for_store(struct session *session, const struct command *command,
+                           int interval_ms)
+{
+    char sentence[SENTENCE_MAX];
+    while (session->is_absent) {
+        if (!output_is_read(interval_ms))
+            return STATUS_DONE;
+        int status = session_find_store(session, command, sentence, sizeof sentence);
+        if (status == STATUS_DONE)
+            continue;
+        report_failure(&session->output, command, status, "MCDS_IO", sentence);
+        return status;
+    }
+    return STATUS_DONE;
+}
+
 int session_open_store(struct session *session)
 {
     int result = session_open(session);

@@ -52,6 +52,12 @@ int session_open_store(struct session *session);
 int session_find_store(struct session *session, const struct command *command, char *sentence,
                        size_t capacity);
 
+/* Waits until another process has made the default store, and looks for it at this interval. Returns 0,
+ * also when standard output has no reader any more and the store is_absent, or, with the sentence
+ * printed, the exit code. */
+int session_wait_for_store(struct session *session, const struct command *command,
+                           int interval_ms);
+
 /* Executes one command that is an operation of a structure, and prints the result; returns the exit
  * code. */
 int session_operate(struct session *session, const struct command *command);

@@ -75,6 +75,7 @@ enum option_id {
     OPTION_NOUN,
     OPTION_INTERVAL,
     OPTION_ONCE,
+    OPTION_REST,
     OPTION_OUTPUT,
     OPTION_REPLACE,
     OPTION_RESUME,
@@ -99,12 +100,14 @@ enum option_id {
 };
 
 /* An option in a mask of options. The global ones share a bit, and so do options that a verb takes
- * together or not at all: --buckets and --width, --rate and --burst, those of ids and of once. */
+ * together or not at all: --buckets and --width, --late and --ahead, --rate and --burst, those of ids and
+ * of once. */
 #define WITHIN(id, first, last)                                                                \
     ((id) <= (first) ? 0 : ((id) < (last) ? (id) : (last)) - (first))
 #define SHARED_BEFORE(id)                                                                      \
-    (WITHIN(id, OPTION_BUCKETS, OPTION_WIDTH) + WITHIN(id, OPTION_RATE, OPTION_BURST) +        \
-     WITHIN(id, OPTION_HOW_MANY, OPTION_SPREAD) + WITHIN(id, OPTION_IN, OPTION_FORGET))
+    (WITHIN(id, OPTION_BUCKETS, OPTION_WIDTH) + WITHIN(id, OPTION_LATE, OPTION_AHEAD) +        \
+     WITHIN(id, OPTION_RATE, OPTION_BURST) + WITHIN(id, OPTION_HOW_MANY, OPTION_SPREAD) +      \
+     WITHIN(id, OPTION_IN, OPTION_FORGET))
 #define BIT(id) (UINT64_C(1) << ((id)-OPTION_GLOBALS - SHARED_BEFORE(id)))
 #define OPTIONS_GLOBAL (UINT64_C(1) << 63)
 _Static_assert(OPTION_COUNT - OPTION_GLOBALS - SHARED_BEFORE(OPTION_COUNT) <= 63,

@@ -19,6 +19,7 @@
 #define ONCE                                                                                   \
     (BIT(OPTION_IN) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |               \
      BIT(OPTION_INFO))
+#define LEADER (BIT(OPTION_LEASE) | BIT(OPTION_LABEL) | BIT(OPTION_REST) | BIT(OPTION_ONCE))
 #define MEMBERS (BIT(OPTION_EXACT) | BIT(OPTION_ESTIMATED))
 #define PERIOD (BIT(OPTION_PERIOD) | MEMBERS)
 #define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH) | MEMBERS)
@@ -148,6 +149,43 @@ static const struct verb once_verbs[] = {
          "environment of COMMAND has MCDS_ONCE_KEY. The default store is a file of this user "
          "on "
          "this machine; name a store that all callers share with -s."},
+    {.word = NULL},
+};
+
+static const struct verb leader_verbs[] = {
+    {.word = "run",
+     .arguments = takes_name,
+     .options = LEADER,
+     .overlap = OVERLAP_NEVER,
+     .makes = true,
+     .run = leader_run,
+     .runs_program = true,
+     .help =
+         "Run COMMAND on one of all hosts that run this, the leader of NAME; the others wait. "
+         "The leader holds the lock NAME, and COMMAND is run, renewed and ended as by 'mcds "
+         "lock', whose environment it has too: MCDS_LOCK_FENCE is larger than that of every "
+         "earlier leader. When COMMAND ends, all its descendants are ended, another host "
+         "becomes the leader, and this one waits again after --rest. A signal is passed on to "
+         "COMMAND and ends mcds after it; so does a COMMAND that cannot be run. While the "
+         "store does not answer, it says so once and waits."},
+    {.word = "who",
+     .arguments = takes_name,
+     .overlap = OVERLAP_NEVER,
+     .start = leader_who,
+     .print = leader_print_who,
+     .help = "Print the label of the leader, the seconds left unless it renews, and the newest "
+             "fence, with tabs between them. Exits with 1 where there is none."},
+    {.word = "watch",
+     .arguments = takes_name,
+     .options = BIT(OPTION_ONCE),
+     .overlap = OVERLAP_NEVER,
+     .run = leader_watch,
+     .help =
+         "Print the leader, and a line for each change, until a signal: the time; "
+         "leads, "
+         "nobody or LOST; the label and the newest fence. LOST: the store has lost the fence, "
+         "and later ones are smaller than earlier ones. A leader of less than 0.1 s can be "
+         "missed. While the store does not answer, it says so once and waits."},
     {.word = NULL},
 };
 
@@ -411,6 +449,8 @@ const struct noun all_nouns[] = {
      .shape = BIT(OPTION_LEASE)},
     {NOUN(semaphore, "there is none", "run a command on at most N hosts at a time"),
      .shape = BIT(OPTION_PERMITS) | BIT(OPTION_LEASE)},
+    {NOUN(leader, "there is none", "keep a command running on one of many hosts"),
+     .shape = BIT(OPTION_LEASE)},
     {NOUN(once, "there is nothing", "run a command once for each key, on all hosts together"),
      .shape = BIT(OPTION_IN), .why_not = once_why_not},
     {NOUN(visitors, "there is none", "number of visitors in each period"), .shape = PERIOD,

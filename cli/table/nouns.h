@@ -57,6 +57,13 @@ START(semaphore_resize);
 PRINT(semaphore_print_resize);
 START(semaphore_drop);
 
+OPEN(leader_open);
+CLOSE(leader_close);
+RUN(leader_run);
+START(leader_who);
+PRINT(leader_print_who);
+RUN(leader_watch);
+
 /* The form that --exact and --estimated select. */
 uint32_t members_of(const struct command *command);
 OPEN(visitors_open);

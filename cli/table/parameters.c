@@ -205,7 +205,11 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_INTERVAL] = TIME(NONE, "interval", "TIME", 10, DAY_MS,
                              "pause between two reads of the store (1s)"),
     [OPTION_ONCE] = FLAG(NONE, "once",
-                         "watch: end after the first changes; top: print one reading"),
+                         "watch: end after the first changes; top: print one reading; leader "
+                         "run: end when COMMAND has ended"),
+    [OPTION_REST] = TIME(NONE, "rest", "TIME", 0, DAY_MS,
+                         "pause after COMMAND has ended, in which another can become the "
+                         "leader (5s)"),
     [OPTION_OUTPUT] = TEXT(
         'o', "output", "FILE", 0,
         "write into FILE, which has its name only when the dump is whole and on the disk, and "

@@ -2,7 +2,6 @@
  * is closed.
  *
  *   names x nouns --read, every interval--> pipeline --> lines */
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,12 +34,9 @@ static bool is_passing(int result)
            result == MCDS_LOST || result == MCDS_IO;
 }
 
-/* Sleeps for an interval. False: standard output has no reader any more. */
-static bool pause_of(const struct watch *watch)
+static int interval_of(const struct watch *watch)
 {
-    struct pollfd reader = {STDOUT_FILENO, 0, 0};
-    int interval_ms = (int)number_of(watch->command, OPTION_INTERVAL, INTERVAL_MS);
-    return poll(&reader, 1, interval_ms) <= 0 || (reader.revents & (POLLERR | POLLNVAL)) == 0;
+    return (int)number_of(watch->command, OPTION_INTERVAL, INTERVAL_MS);
 }
 
 /* Reports once that the store does not answer, and once for each structure that it cannot be
@@ -133,7 +129,7 @@ static int go_on(struct watch *watch)
             return watch->status;
         if (changes > 0 && is_given(watch->command, OPTION_ONCE))
             return STATUS_DONE;
-        if (!pause_of(watch))
+        if (!output_is_read(interval_of(watch)))
             return STATUS_DONE;
     }
 }
@@ -163,29 +159,12 @@ static bool begin_all(struct watch *watch, bool store_is_new)
     return true;
 }
 
-/* Waits until another process has made the default store. */
-static int wait_for_store(struct watch *watch)
-{
-    char sentence[SENTENCE_MAX];
-    struct session *session = watch->session;
-    while (session->is_absent) {
-        if (!pause_of(watch))
-            return STATUS_DONE;
-        int status = session_find_store(session, watch->command, sentence, sizeof sentence);
-        if (status == STATUS_DONE)
-            continue;
-        report_failure(&session->output, watch->command, status, "MCDS_IO", sentence);
-        return status;
-    }
-    return STATUS_DONE;
-}
-
 static int watch_all(struct watch *watch)
 {
     mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
     depth.depth = DEPTH;
     bool store_is_new = watch->session->is_absent;
-    int status = wait_for_store(watch);
+    int status = session_wait_for_store(watch->session, watch->command, interval_of(watch));
     if (status != STATUS_DONE || watch->session->is_absent)
         return status;
     if (mcds_pipeline_open(watch->session->store, &depth, &watch->pipeline) != MCDS_OK ||

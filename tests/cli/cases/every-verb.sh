@@ -112,6 +112,7 @@ list drop NAME
 once NAME --forget
 once NAME --info
 once NAME --settle 3 x
+leader who NAME
 semaphore holders NAME
 semaphore resize NAME 2
 semaphore drop NAME

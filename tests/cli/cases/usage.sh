@@ -87,3 +87,7 @@ run -s memcached://localhost/0 counter get x
 run semaphore run builds --permits 2
 run semaphore run builds --permits 2 -w 1s -n -- true
 run limit take api ann --rate 10/s --burst 0
+run leader run jobs
+run leader run jobs --rest soon -- true
+run leader resign jobs
+run leader watch jobs --rest 1s
