@@ -14,6 +14,10 @@ from .lock import Leased, LockPlans, Tenure, goes_on, slice_ms
 from .plan import Plan, awaited, take_none
 
 
+#: The longest call of a waiting acquisition.
+SLICE_MS = 500
+
+
 class AioLease(Tenure):
     """One tenure of a lock; renew and release are awaited."""
 
@@ -82,7 +86,7 @@ class AioBlock(Leased):
         lease = self._new_aio()
         while True:
             plan = Plan(self._calls.acquire, self._calls.acquire_start,
-                        (self._opened.handle, slice_ms(until), lease._held), take_none)
+                        (self._opened.handle, slice_ms(until, SLICE_MS), lease._held), take_none)
             try:
                 await lease._run(plan)
                 return lease

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 import time
 from types import TracebackType
@@ -14,8 +15,8 @@ from .errors import Ambiguous, Busy, Error, Expired, Lost, Timeout, Unavailable,
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, encode_name, new_options,
                    new_sized, started, take_found, take_none, waiting)
 
-#: A waiting acquisition returns to the interpreter so often, so that signals are handled.
-LOOK_MS = 500
+#: A waiting acquisition or watch returns to the interpreter so often, so that signals are handled.
+LOOK_MS = 150
 LEASE_DEFAULT_MS = 15000
 
 
@@ -256,9 +257,9 @@ def goes_on(error: Error, wait: Optional[float]) -> bool:
         wait is not None and isinstance(error, (Ambiguous, Timeout, Unavailable)))
 
 
-def slice_ms(until: Optional[float]) -> int:
-    left = LOOK_MS if until is None else round((until - time.monotonic()) * 1000)
-    return max(0, min(LOOK_MS, left))
+def slice_ms(until: Optional[float], most_ms: int = LOOK_MS) -> int:
+    left = most_ms if until is None else round((until - time.monotonic()) * 1000)
+    return max(0, min(most_ms, left))
 
 
 class Block(Leased):
@@ -313,9 +314,18 @@ class Lock(Block, LockPlans):
 
     try_acquire = waiting(LockPlans._try_acquire)
     holder = waiting(LockPlans._holder)
-    watch = waiting(LockPlans._watch)
     break_lock = waiting(LockPlans._break)
     drop = waiting(LockPlans._drop)
+
+    @functools.wraps(LockPlans._watch)
+    def watch(self, seen: Optional[Holder] = None, wait: Seconds = 0) -> Optional[Holder]:
+        until = time.monotonic() + as_ms(wait) / 1000
+        while True:
+            try:
+                return self._watch(seen, slice_ms(until) / 1000).wait()
+            except (Busy, Timeout, Unavailable):
+                if time.monotonic() >= until:
+                    raise
 
     def acquire(self) -> Lease:
         """Wait for the lock as long as the option `wait` says, then Busy. Nothing renews the lease."""

@@ -137,15 +137,19 @@ def test_a_waiting_call_lets_other_threads_run() -> None:
         waiting.join()
 
 
-def test_a_signal_ends_a_wait_for_a_lock() -> None:
-    """A program that waits without end can be interrupted."""
-    program = """
+@pytest.mark.parametrize("wait", [
+    's.lock("l").acquire()', 's.lock("l").watch(s.lock("l").holder(), wait=3600)',
+    's.semaphore("l", permits=1).acquire()'])
+def test_a_signal_ends_a_wait(wait: str) -> None:
+    """A program that waits can be interrupted."""
+    program = f"""
 import mcds
 s = mcds.open("memory:")
 lease = s.lock("l", ttl=600).acquire()
+permit = s.semaphore("l", ttl=600, permits=1).acquire()
 try:
     print("waiting", flush=True)
-    s.lock("l").acquire()
+    {wait}
 except KeyboardInterrupt:
     print("interrupted")
 """
