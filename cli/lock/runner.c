@@ -282,11 +282,12 @@ static int release(struct runner *runner, int status)
                  runner->tenure.kind->lease);
         return STATUS_LOST;
     }
+    const struct tenure_kind *kind = runner->tenure.kind;
     describe_failure(said, runner->command);
-    complain(output, "%s; the %s %s %s, and expires by itself%s", said,
-             runner->tenure.kind->thing,
-             result == MCDS_AMBIGUOUS ? "may not have been" : "was not",
-             runner->tenure.kind->given, advice_on(result));
+    complain(output, "%s; the %s %s %s, and %s%s", said, kind->thing,
+             result == MCDS_AMBIGUOUS ? "may not have been" : "was not", kind->given,
+             kind->otherwise != NULL ? kind->otherwise : "expires by itself",
+             advice_on(result));
     return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
 }
 

@@ -13,7 +13,8 @@ struct tenure_kind {
     const char *lease; /* the word for it: "lease", "claim" */
     const char *alone; /* why a store that only this process sees is of no use */
     const char *given; /* the release as a participle: "released", "stored" */
-    const char *mend;  /* advice on a key that mcds did not write */
+    const char *otherwise; /* what follows if it is not, or NULL: the lease expires by itself */
+    const char *mend;      /* advice on a key that mcds did not write */
     /* Whether all descendants of COMMAND end with it, also those that have left its group. */
     bool ends_descendants;
     int (*open)(mcds_store *store, const struct command *command, void **handle_out);

@@ -57,8 +57,9 @@ int once_look(void *handle, const struct command *command, struct answer *answer
         return mcds_once_get_start(handle, key, &answer->once, &answer->value, pipeline, tag);
     }
     struct transcript transcript = {.data = NULL};
-    transcript_add(&transcript, 0, command->bytes[1].data, command->bytes[1].length);
-    int result = mcds_once_settle_start(handle, key,
+    int result = MCDS_NO_MEMORY;
+    if (transcript_set(&transcript, command->bytes[1]))
+        result = mcds_once_settle_start(handle, key,
                                         (int32_t)number_of(command, OPTION_SETTLE, 0),
                                         transcript_bytes(&transcript), pipeline, tag);
     transcript_free(&transcript);

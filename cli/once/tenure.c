@@ -135,6 +135,8 @@ static int claim_release(void *handle, mcds_permit *permit)
     while (is_worth_another_try(result) && watch_now_ns() < until_ns &&
            watch_now_ns() < claim->deadline_ns) {
         (void)poll(NULL, 0, STORE_PAUSE_MS);
+        if (watch_now_ns() >= claim->deadline_ns)
+            break; /* the claim ends because the store has failed: that is reported */
         result = finish(claim);
     }
     return result;
@@ -225,6 +227,8 @@ const struct tenure_kind tenure_of_once = {
     .lease = "claim",
     .alone = "no other caller would get the result",
     .given = "stored",
+    .otherwise = "when the claim ends the next caller runs the command again, or with --strict "
+                 "exits with 79",
     .mend = "",
     .open = claim_open,
     .close = claim_close,

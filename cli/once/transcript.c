@@ -56,25 +56,45 @@ static bool continues(const struct transcript *transcript, size_t stream)
     return transcript->last > 0 && transcript->data[transcript->last] == stream + 1;
 }
 
+static size_t length_before(const struct transcript *transcript, size_t stream)
+{
+    return transcript->length + (continues(transcript, stream) ? 0 : PART);
+}
+
+/* False: no memory, and nothing is added. */
+static bool append(struct transcript *transcript, size_t stream, const char *bytes,
+                   size_t length)
+{
+    size_t before = length_before(transcript, stream);
+    if (!make_room(transcript, before + length))
+        return false;
+    if (!continues(transcript, stream)) {
+        transcript->last = transcript->length;
+        transcript->data[transcript->last] = (uint8_t)(stream + 1);
+    }
+    memcpy(transcript->data + before, bytes, length);
+    transcript->length = before + length;
+    put_u32(transcript->data + transcript->last + 1,
+            transcript->length - transcript->last - PART);
+    return true;
+}
+
 void transcript_add(struct transcript *transcript, size_t stream, const char *bytes,
                     size_t length)
 {
     if (length == 0 || !begin(transcript) || transcript_is_cut(transcript))
         return;
-    size_t before = transcript->length + (continues(transcript, stream) ? 0 : PART);
+    size_t before = length_before(transcript, stream);
     size_t kept = before >= MOST ? 0 : MOST - before < length ? MOST - before : length;
-    if (kept < length || !make_room(transcript, before + kept))
+    bool is_kept = kept > 0 && append(transcript, stream, bytes, kept);
+    if (!is_kept || kept < length)
         transcript->data[HEAD - 1] |= FLAG_CUT;
-    if (kept == 0 || transcript->capacity < before + kept)
-        return;
-    if (!continues(transcript, stream)) {
-        transcript->last = transcript->length;
-        transcript->data[transcript->last] = (uint8_t)(stream + 1);
-    }
-    memcpy(transcript->data + before, bytes, kept);
-    transcript->length = before + kept;
-    put_u32(transcript->data + transcript->last + 1,
-            transcript->length - transcript->last - PART);
+}
+
+bool transcript_set(struct transcript *transcript, mcds_bytes bytes)
+{
+    return begin(transcript) &&
+           (bytes.length == 0 || append(transcript, 0, bytes.data, bytes.length));
 }
 
 void transcript_cut(struct transcript *transcript, size_t most)

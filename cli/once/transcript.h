@@ -24,6 +24,9 @@ struct transcript {
  * which there is no memory, are left out, and the transcript is cut. */
 void transcript_add(struct transcript *transcript, size_t stream, const char *bytes,
                     size_t length);
+/* Makes the transcript of these bytes on standard output, all of them, also if no store takes it. False:
+ * no memory. */
+bool transcript_set(struct transcript *transcript, mcds_bytes bytes);
 /* Leaves out what is beyond `most` bytes in all. */
 void transcript_cut(struct transcript *transcript, size_t most);
 bool transcript_is_cut(const struct transcript *transcript);

@@ -266,8 +266,8 @@ const struct parameter options[OPTION_COUNT] = {
         "longer; renewed at a third of it (1m)"),
     [OPTION_STRICT] = FLAG(
         NONE, "strict",
-        "when a caller has died or COMMAND was ended, nobody runs it again: later callers exit "
-        "with 79 until the key is settled or forgotten"),
+        "when a caller has died or COMMAND was ended, nobody runs it again for the time of "
+        "--keep: later callers exit with 79 until the key is settled or forgotten"),
     [OPTION_RETRY_FAILED] = FLAG(
         NONE, "retry-failed",
         "when COMMAND exits with another code than 0, keep nothing: the next caller runs it"),

@@ -174,6 +174,40 @@ class OnceTest(unittest.TestCase):
         self.assertIn(b"the rest of the output was not kept", said)
         self.assertTrue(self.told("k")["cut"])
 
+    def test_a_receipt_that_is_too_long(self):
+        """It is refused, and the key stays free: no part of it is stored."""
+        code, out, said = self.once("k", "--settle", "0", "-", input=bytes(1000001))
+        self.assertEqual((code, out), (65, b""))
+        self.assertIn(b"result", said)
+        self.assertEqual(self.once("k", "--info")[0], 1)
+        self.assertEqual(self.once("k", "--settle", "0", "-", input=bytes(999991))[:2], (0, b"settled\n"))
+        self.assertEqual(self.once("k", "--", "false"), (0, bytes(999991), b""))
+
+    @unittest.skipUnless(STORE == "memcached", "-I: this store has no such option")
+    def test_a_server_of_small_values(self):
+        self.fixture.stop_server()
+        self.fixture.start_server("-I", "512k")
+        code, out, _ = self.once("k", "--", "head", "-c", "600000", "/dev/zero")
+        self.assertEqual((code, len(out)), (0, 600000))
+        code, out, said = self.once("k", "--", "false")
+        self.assertEqual(code, 0)
+        self.assertGreater(len(out), 500000)
+        self.assertIn(b"the rest of the output was not kept", said)
+
+    @unittest.skipUnless(STORE == "memcached", "a server that stops: this store has no server")
+    def test_a_store_that_fails_at_the_end(self):
+        """The claim ends while mcds tries to store the result: the failure is reported, not an overlap."""
+        self.environment["MCDS_STORE"] = f"memcached://{self.fixture.socket}?timeout=300"
+        caller = self.start("k", "--run", RENEWED, "--", "sh", "-c", "echo begin; read -r _ <go")
+        caller.stdout.readline()
+        self.fixture.stop_server()
+        self.go()
+        said = caller.communicate(timeout=LIMIT_S)[1]
+        self.assertIn(b"the result was not stored, and when the claim ends", said)
+        self.assertNotIn(b"overlapped", said)
+        self.assertEqual(caller.returncode, 0)
+        self.fixture.start_server()
+
     def test_a_reader_that_stops(self):
         """It holds up neither the renewals nor, in the end, the result."""
         caller = self.start("k", "--run", RENEWED, "--", "sh", "-c", "echo begin; read -r _ <go; head -c 500000 /dev/zero")

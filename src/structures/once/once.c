@@ -23,15 +23,25 @@ struct mcds__key mcds__once_key(const mcds_once *once, mcds_bytes key)
     return whole;
 }
 
+/* The largest result that fits into a value of the store. A memcached says it when it is connected. */
+static uint64_t once_result_max(const mcds_once *once)
+{
+    const mcds_capabilities can = mcds__store_can(once->handle.store);
+    assert(can.value_max > MCDS__ONCE_CLAIM_BYTES);
+    uint64_t most = can.value_max - MCDS__ONCE_CLAIM_BYTES;
+    return most < MCDS_ONCE_RESULT_MAX ? most : MCDS_ONCE_RESULT_MAX;
+}
+
 int mcds__once_check_result(const mcds_once *once, const struct mcds__operation_kind *kind,
                             mcds_bytes result)
 {
     if (result.data == NULL && result.length > 0)
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, MCDS__CALL(kind, once->handle.name),
                           .option = "result");
-    if (result.length > once->result_max)
+    uint64_t most = once_result_max(once);
+    if (result.length > most)
         return mcds__fail(MCDS_TOO_BIG, TOO_BIG, MCDS__CALL(kind, once->handle.name),
-                          .option = "result", .wanted_max = mcds__clamped(once->result_max),
+                          .option = "result", .wanted_max = mcds__clamped(most),
                           MCDS__FOUND(result.length));
     return MCDS_OK;
 }
@@ -65,14 +75,6 @@ static int once_check_options(const char *name, const mcds_once_options *options
     return MCDS_OK;
 }
 
-/* The largest result that fits into a value of the store. */
-static uint64_t once_result_max(const mcds_capabilities *can)
-{
-    assert(can->value_max > MCDS__ONCE_CLAIM_BYTES);
-    uint64_t most = can->value_max - MCDS__ONCE_CLAIM_BYTES;
-    return most < MCDS_ONCE_RESULT_MAX ? most : MCDS_ONCE_RESULT_MAX;
-}
-
 int mcds_once_open(mcds_store *store, const char *name, const mcds_once_options *options,
                    mcds_once **once_out)
 {
@@ -92,7 +94,6 @@ int mcds_once_open(mcds_store *store, const char *name, const mcds_once_options 
     once->run_ms = own.run_ms > 0 ? own.run_ms : RUN_MS_DEFAULT;
     once->ttl_early_ms = can.ttl_early_ms;
     once->strict = (own.flags & MCDS_ONCE_STRICT) != 0;
-    once->result_max = once_result_max(&can);
     assert(once->run_ms >= RUN_MS_MIN && once->run_ms <= RUN_MS_MAX);
     mcds__key_begin(&once->begin, mcds__store_ns(store), MCDS__TAG_ONCE, name);
     *once_out = once;

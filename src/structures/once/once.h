@@ -29,7 +29,6 @@ struct mcds_once {
     uint32_t run_ms;
     uint32_t ttl_early_ms; /* how much earlier the store may expire a key */
     bool strict;
-    uint64_t result_max;
 };
 
 /* The ttl of a claim. That of a strict one must outlast its end: it shows that work was begun. */
