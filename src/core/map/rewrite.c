@@ -9,8 +9,6 @@
 
 /* A key is not split if its entries take less than this fraction of the soft size. */
 #define SPLIT_WEIGHT_PART 4
-/* Appends of other clients that set the open number again between a freeze and its read. */
-#define THAWS_MAX 8
 
 enum {
     GROW_BEGIN,
@@ -109,13 +107,6 @@ bool mcds__map_must_rewrite(const struct mcds__map *map, uint64_t hash, uint32_t
            size + needs > mcds__store_can(map->store).value_max;
 }
 
-bool mcds__map_passes_soft_size(uint64_t hash, uint32_t depth, size_t size, size_t length)
-{
-    size_t soft = soft_size(hash, depth);
-    assert(soft >= MCDS__MAP_SOFT_MIN && soft < MCDS__MAP_SOFT_MAX);
-    return length > size || size / soft != (size - length) / soft;
-}
-
 static uint32_t map_rewrite_number_of(uint64_t mark)
 {
     return (uint32_t)((mark >> 4 ^ mark) % MCDS__MAP_REWRITES_MAX);
@@ -161,38 +152,17 @@ static mcds_bytes parent_key(const struct mcds__map_rewrite *rewrite)
     return mcds__key_bytes(&rewrite->scratch->keys[MCDS__MAP_PARENT]);
 }
 
-/* Read the key. If this is its number, freeze it before that. */
 static enum mcds__step ask_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
-                                  struct mcds__operation *operation, mcds_cas_token token)
+                                  struct mcds__operation *operation)
 {
     assert(rewrite->claimed != NULL);
-    mcds_request *requests = parent_request(rewrite);
-    for (int i = 0; i < 2; i++)
-        requests[i] = (mcds_request){
-            .command = MCDS_GET,
-            .key = parent_key(rewrite),
-            .route = mcds__map_route(map, rewrite->depth),
-        };
-    rewrite->freezes = mcds__map_must_freeze(&rewrite->life, token);
-    if (rewrite->freezes) {
-        requests->command = MCDS_APPEND;
-        requests->cas = token;
-    }
-    if (!mcds__map_sets_numbers(map, &rewrite->life)) /* it cannot compare */
-        requests->cas = (mcds_cas_token){0, 0};
+    *parent_request(rewrite) = (mcds_request){
+        .command = MCDS_GET,
+        .key = parent_key(rewrite),
+        .route = mcds__map_route(map, rewrite->depth),
+    };
     rewrite->stage = GROW_READING;
-    return mcds__operation_ask(operation, requests, 1 + rewrite->freezes);
-}
-
-/* The key was not frozen: an append has set its open number again, or it has another floor. */
-static enum mcds__step freeze_again(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
-                                    struct mcds__operation *operation, const mcds_reply *read)
-{
-    assert(mcds__map_is_open_number(read->cas.unique) && rewrite->thaws <= THAWS_MAX);
-    if (rewrite->thaws++ == THAWS_MAX)
-        return map_rewrite_finish(rewrite, operation);
-    mcds__map_note_floor(map, rewrite->hash, read->flags);
-    return ask_parent(rewrite, map, operation, mcds__map_seen_token(read));
+    return mcds__operation_ask(operation, parent_request(rewrite), 1);
 }
 
 static enum mcds__step map_rewrite_begin(struct mcds__map_rewrite *rewrite,
@@ -206,11 +176,7 @@ static enum mcds__step map_rewrite_begin(struct mcds__map_rewrite *rewrite,
         return map_rewrite_finish(rewrite, operation);
     mcds__map_key(map, rewrite->life.number, rewrite->hash, rewrite->depth,
                   &rewrite->scratch->keys[MCDS__MAP_PARENT]);
-    rewrite->thaws = 0;
-    mcds_cas_token token = {0, 0};
-    if (mcds__map_sets_numbers(map, &rewrite->life))
-        token = mcds__map_open_token(mcds__map_assumed_flags(map, rewrite->hash));
-    return ask_parent(rewrite, map, operation, token);
+    return ask_parent(rewrite, map, operation);
 }
 
 /* A write of the parent's buffer. */
@@ -238,8 +204,6 @@ static enum mcds__step ask_swap(struct mcds__map_rewrite *rewrite, struct mcds__
     assert(stage == GROW_COMPACTING || stage == GROW_SEALING);
     *parent_request(rewrite) = write_parent(rewrite, map, MCDS_CAS, flags);
     parent_request(rewrite)->cas = rewrite->token;
-    assert(!mcds__map_must_freeze(&rewrite->life, rewrite->token));
-    mcds__map_set_number(map, &rewrite->life, parent_request(rewrite));
     rewrite->stage = stage;
     operation->connection = rewrite->token.connection;
     return mcds__operation_ask(operation, parent_request(rewrite), 1);
@@ -266,7 +230,6 @@ static bool make_child(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
         .key = key,
         .value = {value->data, value->length},
     };
-    mcds__map_set_number(map, &rewrite->life, &scratch->requests[digit]);
     return true;
 }
 
@@ -338,8 +301,7 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
 static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                    struct mcds__operation *operation)
 {
-    const mcds_request *request = &parent_request(rewrite)[rewrite->freezes];
-    const mcds_reply *reply = &request->reply;
+    const mcds_reply *reply = &parent_request(rewrite)->reply;
     enum mcds__map_state state = mcds__map_state_of(reply->flags);
     bool may_split = rewrite->depth < MCDS__MAP_DEPTH_MAX && map->flat == 0;
     if (mcds__is_refusal(reply))
@@ -350,14 +312,12 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
             mcds__map_note_moved(map, rewrite->hash, rewrite->depth);
         return map_rewrite_finish(rewrite, operation);
     }
-    if (mcds__map_must_freeze(&rewrite->life, reply->cas))
-        return freeze_again(rewrite, map, operation, reply);
     rewrite->token = reply->cas;
     struct mcds__bucket bucket;
     mcds__bucket_init(&bucket, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
     memcpy(bucket.hash_key, rewrite->life.hash_key, sizeof bucket.hash_key);
     bucket.form = map->form;
-    mcds_bytes value = mcds__operation_value(operation, request);
+    mcds_bytes value = mcds__operation_value(operation, parent_request(rewrite));
     enum mcds__step step;
     int result = mcds__map_load(&bucket, value, reply->flags);
     if (result == MCDS_OK)

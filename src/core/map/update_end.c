@@ -54,11 +54,3 @@ enum mcds__step mcds__map_fail_append(struct mcds__map_update *update,
     operation->peer = appended->peer;
     return mcds__map_finish(update, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
 }
-
-bool mcds__map_counts_nowhere(const struct mcds__map_update *update)
-{
-    assert(update->is_late <= update->doubt);
-    if (update->rewrite.fate == MCDS__MAP_NOT_IN_OPEN)
-        return !update->is_late;
-    return update->rewrite.fate == MCDS__MAP_VOID && update->deepest <= update->depth;
-}
