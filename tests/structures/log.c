@@ -406,37 +406,48 @@ static void check_followed(struct suite *suite, mcds_log *log, mcds_log_cursor *
     assert_int_equal(info.gaps, gaps);
 }
 
-/* All keys of the chunk, and another handle begins it again within the same second. */
-static void a_lost_chunk_is_told_and_followed(struct suite *suite)
+/* All keys of the chunk, and another handle begins it again within the same second. False: it has the
+ * same incarnation again, as one in 1022 has, so that nobody can see the loss. */
+static bool lose_chunk(struct suite *suite, uint32_t events)
 {
-    static const uint32_t counts[] = {20, 120};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        const char *name = fresh_name(suite, "e");
-        mcds_log *log = open_log(suite->store, name, 0);
-        mcds_log *reader = open_log(suite->store, name, 0);
-        mcds_log *writer = open_log(suite->store, name, 0);
-        mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
-        int64_t now = wall_ms(suite);
-        cursor.from_ms = now - 1000;
-        put_some(suite, log, now, counts[i]);
-        check_followed(suite, log, &cursor, counts[i], 0);
-        check_count(suite, reader, counts[i], 0);
-        struct raw_key raw = raw_chunk(suite, name, CHUNK_MS, now);
-        (void)raw_delete(suite, &raw);
-        for (uint64_t part = 0;; part++) {
-            raw = part_key(suite, name, now, part);
-            if (raw_delete(suite, &raw) != MCDS_OUT_OK)
-                break;
-        }
-        put_some(suite, writer, now, 20);
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    mcds_log *reader = open_log(suite->store, name, 0);
+    mcds_log *writer = open_log(suite->store, name, 0);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    int64_t now = wall_ms(suite);
+    cursor.from_ms = now - 1000;
+    put_some(suite, log, now, events);
+    check_followed(suite, log, &cursor, events, 0);
+    check_count(suite, reader, events, 0);
+    struct raw_key raw = raw_chunk(suite, name, CHUNK_MS, now);
+    struct raw_key first = part_key(suite, name, now, 0);
+    uint32_t incarnation = raw_flags(suite, &first);
+    (void)raw_delete(suite, &raw);
+    for (uint64_t part = 0;; part++) {
+        raw = part_key(suite, name, now, part);
+        if (raw_delete(suite, &raw) != MCDS_OUT_OK)
+            break;
+    }
+    put_some(suite, writer, now, 20);
+    bool shows = raw_flags(suite, &first) != incarnation;
+    if (shows) {
         check_followed(suite, reader, &cursor, 20, 1);
         check_count(suite, log, 20, 1);
         check_count(suite, reader, 20, 1);
         check_count(suite, writer, 20, 0);
-        mcds_log_close(writer);
-        mcds_log_close(reader);
-        mcds_log_close(log);
     }
+    mcds_log_close(writer);
+    mcds_log_close(reader);
+    mcds_log_close(log);
+    return shows;
+}
+
+static void a_lost_chunk_is_told_and_followed(struct suite *suite)
+{
+    static const uint32_t counts[] = {20, 120};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        assert_true(lose_chunk(suite, counts[i]) || lose_chunk(suite, counts[i]));
 }
 
 /* A reader and a writer that knew the log, before another dropped it. */

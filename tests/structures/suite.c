@@ -197,6 +197,16 @@ struct raw_key raw_chunk(struct suite *suite, const char *name, uint64_t chunk_m
     return raw;
 }
 
+uint32_t raw_flags(struct suite *suite, const struct raw_key *key)
+{
+    mcds_request request = {.command = MCDS_GET,
+                            .options = MCDS_NO_VALUE,
+                            .key = mcds__key_bytes(&key->key),
+                            .route = mcds__key_bytes(&key->route)};
+    assert_int_equal(run(suite, &request, NULL), MCDS_OUT_OK);
+    return request.reply.flags;
+}
+
 bool raw_read(struct suite *suite, const struct raw_key *key, uint8_t *out, size_t capacity,
               size_t *length_out)
 {

@@ -126,6 +126,8 @@ mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char 
 mcds_outcome raw_set_bytes(struct suite *suite, const struct raw_key *key, mcds_bytes value);
 mcds_outcome raw_append(struct suite *suite, const struct raw_key *key, mcds_bytes value);
 mcds_outcome raw_delete(struct suite *suite, const struct raw_key *key);
+/* The client flags of a key that is there. */
+uint32_t raw_flags(struct suite *suite, const struct raw_key *key);
 /* Its value and the length; false when there is none. */
 bool raw_read(struct suite *suite, const struct raw_key *key, uint8_t *out, size_t capacity,
               size_t *length_out);
