@@ -9,20 +9,7 @@
 
 #include "mcds.h"
 #include "support/fake_env.h"
-#include "support/hooked_backend.h"
-
-#define VALUE_MAX 512
-
-/* A request that is under way. */
-struct late {
-    mcds_command command;
-    uint64_t ttl_ms;
-    mcds_cas_token cas;
-    size_t key_length;
-    size_t value_length;
-    char key[251];
-    uint8_t value[VALUE_MAX];
-};
+#include "support/late_request.h"
 
 struct world {
     struct fake_env fake;
@@ -36,7 +23,7 @@ struct world {
     bool is_watching;
     bool is_cut; /* the rest of the batch meets a broken connection */
     uint32_t late_count;
-    struct late late;
+    struct late_request late;
 };
 
 static const mcds_bytes key = {"k", 1};
@@ -46,7 +33,6 @@ static const mcds_bytes none = {NULL, 0};
 static bool hook(void *context, mcds_request *request)
 {
     struct world *world = context;
-    struct late *late = &world->late;
     if (world->is_cut && request->command == MCDS_GET) {
         request->reply.outcome = MCDS_OUT_UNKNOWN;
         world->is_cut = false;
@@ -55,15 +41,7 @@ static bool hook(void *context, mcds_request *request)
     if (!world->is_watching || world->late_count > 0 || request->command == MCDS_GET)
         return false;
     world->late_count++;
-    assert_true(request->value.length <= sizeof late->value);
-    late->command = request->command;
-    late->ttl_ms = request->ttl_ms;
-    late->cas = request->cas;
-    late->key_length = request->key.length;
-    late->value_length = request->value.length;
-    memcpy(late->key, request->key.data, request->key.length);
-    if (request->value.length > 0)
-        memcpy(late->value, request->value.data, request->value.length);
+    late_request_keep(&world->late, request);
     world->is_cut = request->command == MCDS_ADD;
     request->reply.outcome = MCDS_OUT_UNKNOWN;
     return true;
@@ -72,15 +50,8 @@ static bool hook(void *context, mcds_request *request)
 /* Now it arrives. */
 static void deliver(struct world *world)
 {
-    const struct late *late = &world->late;
-    mcds_request request = {.command = late->command,
-                            .ttl_ms = late->ttl_ms,
-                            .cas = late->cas,
-                            .key = {late->key, late->key_length},
-                            .value = {late->value, late->value_length}};
-    mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
     assert_int_equal(world->late_count, 1);
-    mcds__backend_memory.submit(world->backend.inner, &batch);
+    late_request_deliver(&world->late, &world->backend);
 }
 
 static void pass_s(struct world *world, int64_t seconds)
