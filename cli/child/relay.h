@@ -21,7 +21,7 @@ struct relayed {
     int target;
     int error; /* of the target, which gets nothing more; 0: none */
     char *backlog;
-    size_t begin; /* of what is not passed on yet */
+    size_t begin; /* of the bytes that wait */
     size_t end;
     size_t capacity;
 };

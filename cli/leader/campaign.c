@@ -37,7 +37,7 @@ static void rest(struct runner *runner, uint64_t rest_ms)
         (void)watch_wait(&runner->watch, until_ns, -1, -1, NULL);
 }
 
-/* Returns the exit code of the last COMMAND, or of what has ended the campaign. */
+/* Returns the exit code of the last COMMAND, or that of the failure or signal that ended the campaign. */
 static int campaign(struct runner *runner)
 {
     const struct command *command = runner->command;

@@ -102,7 +102,7 @@ static int claim_renew(void *handle, mcds_permit *permit)
     return result;
 }
 
-/* Stores what is kept of the output; more than the store takes is cut off. */
+/* Stores the kept output as the result. If it is too long for the store, cuts it off. */
 static int finish(struct claim *claim)
 {
     struct transcript *transcript = &claim->transcript;

@@ -245,7 +245,7 @@ MCDS_API MCDS_CHECKED int mcds_once_forget(mcds_once *once, mcds_bytes key);
 MCDS_API MCDS_CHECKED int mcds_once_forget_start(mcds_once *once, mcds_bytes key,
                                                  mcds_pipeline *pipeline, uint64_t tag);
 
-/* What is known of a key. */
+/* The state of a key. */
 #define MCDS_ONCE_RUNNING 1u
 #define MCDS_ONCE_DONE 2u
 #define MCDS_ONCE_VANISHED 3u /* STRICT: the caller that began it has not finished in time */

@@ -13,7 +13,7 @@ from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, 
 
 
 class OnceState(NamedTuple):
-    """What is known of a key."""
+    """The state of a key."""
 
     state: str  #: "running", "done", or "vanished": strict work whose caller has not finished it
     code: int
@@ -141,7 +141,7 @@ class OncePlans(Structure):
                     (self._opened.handle, as_bytes(key)), take_found)
 
     def _get(self, key: Bytes) -> Plan[Optional[OnceState]]:
-        """What is known of a key; None: nothing. Claims nothing."""
+        """Returns the state of a key, or None if there is no key. Claims nothing."""
         out = new_sized("mcds_once_value")
         value = new_value()
 
