@@ -8,25 +8,30 @@
 #include "ranking/ranking.h"
 #include "table/nouns.h"
 
-#define NUMBER_MAX 32
+#define DIGITS_MAX 20
 
 struct top {
     struct ranking ranking;
     uint64_t others; /* values that are no numbers */
 };
 
+/* A number is what `table incr` increments: at most 20 digits, and perhaps a minus before them. */
+static bool parse_entry(mcds_bytes value, int64_t *number_out)
+{
+    const char *bytes = value.data;
+    char text[DIGITS_MAX + 2];
+    if (value.length == 0 || bytes[0] == '+' || value.length > DIGITS_MAX + (bytes[0] == '-'))
+        return false;
+    memcpy(text, bytes, value.length);
+    text[value.length] = '\0';
+    return strlen(text) == value.length && parse_signed(text, number_out);
+}
+
 static bool add_entry(void *context, mcds_bytes key, mcds_bytes value)
 {
     struct top *top = context;
-    char text[NUMBER_MAX + 1];
     int64_t number = 0;
-    bool is_number = value.length > 0 && value.length <= NUMBER_MAX;
-    if (is_number) {
-        memcpy(text, value.data, value.length);
-        text[value.length] = '\0';
-        is_number = strlen(text) == value.length && parse_signed(text, &number);
-    }
-    if (is_number)
+    if (parse_entry(value, &number))
         return ranking_add(&top->ranking, key, number);
     top->others++;
     return true;
