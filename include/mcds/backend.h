@@ -82,7 +82,10 @@ typedef enum mcds_request_option {
     MCDS_NO_VALUE = 4, /* GET: flags, cas and size only; a store that cannot sends the value */
     /* This request is a step of a deletion that frees more than it stores. A store that reserves
      * space for deletions lets the request use it. Other stores ignore this option. */
-    MCDS_MAKES_ROOM = 8
+    MCDS_MAKES_ROOM = 8,
+    /* Stores: the CAS number of the item becomes `initial`. A store without the feature assigns a
+     * number, as without this option. */
+    MCDS_SETS_CAS = 16
 } mcds_request_option;
 
 typedef enum mcds_outcome {
@@ -111,6 +114,8 @@ typedef struct mcds_cas_token {
     uint64_t unique;
     uint64_t connection; /* where it was read; 0 is never a connection */
 } mcds_cas_token;
+/* The connection of a token for APPEND whose number a client has set: it is valid on each. */
+#define MCDS_ANY_CONNECTION UINT64_MAX
 
 /* Why a request failed. The struct is a constant of the backend and stays valid as long as the
  * program runs. */
@@ -141,7 +146,7 @@ typedef struct mcds_request {
     uint32_t flags;   /* stores, CREATE: client flags */
     uint64_t ttl_ms;  /* stores, CREATE, TOUCH: 0 = never expires */
     uint64_t delta;   /* INCR, DECR */
-    uint64_t initial; /* INCR, DECR with CREATE */
+    uint64_t initial; /* INCR, DECR with CREATE; stores with SETS_CAS */
     mcds_bytes key;   /* encoded: 1..250 bytes of 0x21..0x7e */
     mcds_bytes value; /* stores */
     mcds_bytes route; /* selects the server; empty: the key does */
@@ -189,6 +194,16 @@ typedef struct mcds_capabilities {
     uint64_t value_max;       /* largest value in bytes */
     uint32_t places;          /* number of servers; a key can have that many copies */
 } mcds_capabilities;
+
+/* Bits of mcds_backend.features: what a store can do beyond its capabilities. */
+typedef enum mcds_feature {
+    /* reply.flags and reply.value_length of APPEND are those of the item after it. */
+    MCDS_STATE_AFTER_APPEND = 1,
+    /* Stores with MCDS_SETS_CAS set the number, and those of APPEND fill reply.value_length. APPEND
+     * with a cas token compares the number: EXISTS if it differs. Without this feature, such an
+     * APPEND is EXISTS and changes nothing. */
+    MCDS_CAS_NUMBERS = 2
+} mcds_feature;
 
 struct mcds_uri; /* see mcds_uri_option */
 
@@ -263,6 +278,10 @@ typedef struct mcds_backend {
     /* Copies the whole content, as of one moment, to a new file; a failed call leaves no file.
      * Blocks. For interactive use. NULL: not supported. */
     int (*backup)(void *backend, const char *path);
+
+    /* Reports the features, bits of mcds_feature, that every server of this backend has. NULL:
+     * none. */
+    uint32_t (*features)(void *backend);
 } mcds_backend;
 
 /* Returns PLACE of SCHEME:PLACE?OPTION=VALUE&...

@@ -40,7 +40,7 @@
     X(mcds_log_options, ahead_ms, ahead_ms, reserved)                                          \
     X(mcds_log_info, corrupt, peer, peer)                                                      \
     X(mcds_log_range, newest_first, newest_first, reserved)                                    \
-    X(mcds_backend, backup, backup, backup)                                                    \
+    X(mcds_backend, backup, features, features)                                                \
     X(mcds_sim_options, context, context, context)                                             \
     X(mcds_sim_counts, paused, paused, paused)
 

@@ -201,7 +201,8 @@ static void network_serve(struct mcds__sim_message *message, uint32_t i, const c
     uint64_t faults = sim->counts.faults;
     if (request->command == MCDS_INCR || request->command == MCDS_DECR)
         read = find_reader(message, request->key);
-    if (request->cas.connection != 0 && request->cas.connection != message->connection)
+    if (request->cas.connection != 0 && request->cas.connection != MCDS_ANY_CONNECTION &&
+        request->cas.connection != message->connection)
         request->reply.outcome = MCDS_OUT_EXISTS;
     else if (mcds__sim_serve(sim, request, &message->values))
         break_connections(sim);
@@ -465,34 +466,15 @@ static bool network_session_holds(void *state, uint64_t connection)
     return session->connection == connection;
 }
 
-static void network_capabilities(void *backend, mcds_capabilities *out)
-{
-    const mcds_sim *sim = ((mcds_sim_client *)backend)->sim;
-    const mcds_sim_options *options = &sim->options;
-    *out = (mcds_capabilities){
-        .create_on_increment = !options->classic,
-        .compare_and_delete = true,
-        .compare_and_set = true,
-        .cas_on_store = !options->classic,
-        .value_suppressed = !options->classic,
-        .ttl_readable = !options->classic,
-        .ordered_batch = !options->unordered,
-        .evicts = true,
-        .expires = !sim->timeless,
-        .places = 1,
-        .ttl_unit_ms = options->seconds ? 1000 : 1,
-        .ttl_early_ms = options->seconds ? 2000 : 0,
-        .value_max = 1048576 - 512,
-    };
-}
-
 const mcds_backend mcds__backend_sim = {
+    .size = sizeof(mcds_backend),
     .version = MCDS_BACKEND_VERSION,
     .scheme = "sim",
-    .capabilities = network_capabilities,
+    .capabilities = mcds__sim_capabilities,
     .session_open = network_session_open,
     .session_close = network_session_close,
     .session_holds = network_session_holds,
     .submit = network_submit,
     .collect = network_collect,
+    .features = mcds__sim_features,
 };

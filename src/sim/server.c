@@ -102,3 +102,36 @@ bool mcds__sim_server_open(mcds_sim *sim)
     sim->keyspace = mcds__keyspace_open(mcds_env_system(), &options);
     return sim->keyspace != NULL;
 }
+
+void mcds__sim_capabilities(void *backend, mcds_capabilities *out)
+{
+    const mcds_sim *sim = ((mcds_sim_client *)backend)->sim;
+    const mcds_sim_options *options = &sim->options;
+    *out = (mcds_capabilities){
+        .create_on_increment = !options->classic,
+        .compare_and_delete = true,
+        .compare_and_set = true,
+        .cas_on_store = !options->classic,
+        .value_suppressed = !options->classic,
+        .ttl_readable = !options->classic,
+        .ordered_batch = !options->unordered,
+        .evicts = true,
+        .expires = !sim->timeless,
+        .places = 1,
+        .ttl_unit_ms = options->seconds ? 1000 : 1,
+        .ttl_early_ms = options->seconds ? 2000 : 0,
+        .value_max = 1048576 - 512,
+    };
+}
+
+#define FEATURES_MIX UINT64_C(0x9E3779B97F4A7C15)
+
+/* Some clients set CAS numbers, the others have an older library. The seed chooses them. */
+uint32_t mcds__sim_features(void *backend)
+{
+    const mcds_sim_client *client = backend;
+    const mcds_sim *sim = client->sim;
+    bool has_numbers = !sim->options.classic && !sim->options.unordered &&
+                       (sim->options.seed * FEATURES_MIX >> (56 + client->number % 8) & 1) != 0;
+    return has_numbers ? MCDS_CAS_NUMBERS : 0;
+}

@@ -141,6 +141,9 @@ uint64_t mcds__sim_token_of(mcds_sim *sim, mcds_bytes key);
 /* Inject the server's faults before a request, then execute it. True: the server has restarted,
  * and every connection breaks. */
 bool mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values);
+/* As those of mcds_backend; `backend` is a client. */
+void mcds__sim_capabilities(void *backend, mcds_capabilities *out);
+uint32_t mcds__sim_features(void *backend);
 bool mcds__sim_server_open(mcds_sim *sim);
 /* All keys vanish, and cas tokens start at 1 again. */
 void mcds__sim_server_restart(mcds_sim *sim);

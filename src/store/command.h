@@ -12,8 +12,10 @@ static inline mcds_outcome mcds__command_refusal(const mcds_request *request, bo
                                                  mcds_cas_token token)
 {
     bool compares = request->command == MCDS_CAS ||
-                    (request->command == MCDS_DELETE && request->cas.connection != 0);
-    if (compares && request->cas.connection != token.connection)
+                    (request->cas.connection != 0 &&
+                     (request->command == MCDS_DELETE || request->command == MCDS_APPEND));
+    if (compares && request->cas.connection != token.connection &&
+        request->cas.connection != MCDS_ANY_CONNECTION)
         return MCDS_OUT_EXISTS;
     if (compares && is_living && request->cas.unique != token.unique)
         return MCDS_OUT_EXISTS;

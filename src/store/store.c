@@ -236,21 +236,13 @@ void mcds__session_give(mcds_store *store, struct mcds__session *session)
         mcds__session_drop(session);
 }
 
-/* `before` is a request of the same batch that may be sent, or NULL. */
 static const mcds_reason *what_is_wrong(const mcds_store *store, const mcds_request *request,
                                         const mcds_request *before)
 {
-    if ((before == NULL || !mcds__replicas_key(before, request)) &&
-        !mcds__key_is_legal(request->key))
-        return MCDS__WHY(BAD_KEY);
-    if (request->ttl_ms > MCDS__TTL_MS_MAX)
-        return MCDS__WHY(LONG_TTL);
-    if ((request->command == MCDS_INCR || request->command == MCDS_DECR) &&
-        request->delta > INT64_MAX)
-        return MCDS__WHY(LARGE_DELTA);
+    const mcds_reason *fault = mcds__request_fault(request, before);
     bool lacks_token = request->command == MCDS_CAS && request->cas.connection == 0;
-    if (!lacks_token && request->copy == 0)
-        return NULL;
+    if (fault != NULL || (!lacks_token && request->copy == 0))
+        return fault;
     const mcds_capabilities can = mcds__store_can(store);
     if (lacks_token) /* a server without compare-and-set returns none */
         return can.compare_and_set ? MCDS__WHY(NO_TOKEN) : MCDS__WHY(SERVER_WITHOUT_CAS);
@@ -491,6 +483,13 @@ mcds_capabilities mcds__store_can(const mcds_store *store)
     mcds_capabilities can;
     store->backend->capabilities(store->backend_state, &can);
     return can;
+}
+
+bool mcds__store_has(const mcds_store *store, mcds_feature feature)
+{
+    const mcds_backend *backend = store->backend;
+    return backend->features != NULL &&
+           (backend->features(store->backend_state) & (uint32_t)feature) != 0;
 }
 
 bool mcds__store_commits(const mcds_store *store)

@@ -28,6 +28,8 @@ int64_t mcds__store_timeout_ns(const mcds_store *store);
 /* Whether the backend has no sessions and answers in the caller's thread. */
 bool mcds__store_answers_here(const mcds_store *store);
 mcds_capabilities mcds__store_can(const mcds_store *store);
+/* Whether the store has this feature. */
+bool mcds__store_has(const mcds_store *store, mcds_feature feature);
 /* Whether changes that are submitted together share a commit, also where it waits for no disk. */
 bool mcds__store_commits(const mcds_store *store);
 

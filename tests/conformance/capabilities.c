@@ -108,6 +108,17 @@ static void size_after_write_is_honest(struct world *world)
     assert_int_equal(append.reply.value_length, world->can.size_after_write ? 5 : 0);
 }
 
+static void state_after_append_is_honest(struct world *world)
+{
+    mcds_bytes k = key(world, "k");
+    bool shows = mcds__store_has(world->store, MCDS_STATE_AFTER_APPEND);
+    mcds_request append = {.command = MCDS_APPEND, .key = k, .value = text("cde")};
+    EXPECT(world, MCDS_OUT_OK, .command = MCDS_SET, .key = k, .value = text("ab"), .flags = 77);
+    assert_int_equal(run(world, &append), MCDS_OUT_OK);
+    assert_int_equal(append.reply.flags, shows ? 77 : 0);
+    assert_true(!shows || append.reply.value_length == 5);
+}
+
 static void value_suppressed_is_honest(struct world *world)
 {
     mcds_bytes k = key(world, "k");
@@ -209,6 +220,7 @@ static const struct conformance_case cases[] = {
     CASE(compare_and_delete_is_honest),
     CASE(cas_on_store_is_honest),
     CASE(size_after_write_is_honest),
+    CASE(state_after_append_is_honest),
     CASE(value_suppressed_is_honest),
     CASE(ttl_readable_is_honest),
     CASE(expires_is_honest),

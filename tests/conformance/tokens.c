@@ -121,6 +121,71 @@ static void a_token_belongs_to_its_session(struct world *world)
            .value = text("x"), .cas = tokens[0]);
 }
 
+#define NUMBER (UINT64_C(1) << 63)
+
+static bool has_numbers(const struct world *world)
+{
+    return mcds__store_has(world->store, MCDS_CAS_NUMBERS);
+}
+
+static void stores_set_the_number(struct world *world)
+{
+    mcds_bytes k = key(world, "k");
+    mcds_command stores[] = {MCDS_ADD, MCDS_SET, MCDS_REPLACE, MCDS_APPEND, MCDS_PREPEND};
+    for (uint64_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
+        EXPECT(world, MCDS_OUT_OK, .command = stores[i], .key = k, .value = text("v"),
+               .options = MCDS_SETS_CAS, .initial = NUMBER + i);
+        uint64_t number = token_of(world, k).unique;
+        assert_true(has_numbers(world) ? number == NUMBER + i : number < NUMBER);
+    }
+    EXPECT(world, MCDS_OUT_OK, .command = MCDS_CAS, .key = k, .value = text("w"),
+           .options = MCDS_SETS_CAS, .initial = NUMBER, .cas = token_of(world, k));
+    uint64_t number = token_of(world, k).unique;
+    assert_true(has_numbers(world) ? number == NUMBER : number < NUMBER);
+    EXPECT(world, MCDS_OUT_OK, .command = MCDS_APPEND, .key = k);
+    assert_true(token_of(world, k).unique < NUMBER);
+}
+
+static void append_compares_the_number(struct world *world)
+{
+    mcds_bytes k = key(world, "k");
+    const mcds_cas_token open = {NUMBER + 5, MCDS_ANY_CONNECTION};
+    mcds_request append = {.command = MCDS_APPEND,
+                           .options = MCDS_SETS_CAS,
+                           .key = k,
+                           .value = text("cd"),
+                           .initial = open.unique,
+                           .cas = open};
+    EXPECT(world, MCDS_OUT_OK, .command = MCDS_SET, .key = k, .value = text("ab"), .flags = 9,
+           .options = MCDS_SETS_CAS, .initial = open.unique);
+    if (!has_numbers(world)) { /* not even with the number that it has */
+        append.cas = token_of(world, k);
+        assert_int_equal(run(world, &append), MCDS_OUT_EXISTS);
+        append.cas = open;
+        assert_int_equal(run(world, &append), MCDS_OUT_EXISTS);
+        EXPECT_VALUE(world, k, text("ab"));
+        return;
+    }
+    for (size_t i = 2; i < 4; i++) { /* it leaves the number as it is */
+        assert_int_equal(run(world, &append), MCDS_OUT_OK);
+        assert_int_equal(append.reply.value_length, 2 * i);
+    }
+    append.cas.unique++;
+    assert_int_equal(run(world, &append), MCDS_OUT_EXISTS);
+    append.cas = open;
+    EXPECT(world, MCDS_OUT_OK, .command = MCDS_APPEND, .key = k); /* the store assigns one */
+    assert_int_equal(run(world, &append), MCDS_OUT_EXISTS);
+    append.cas = token_of(world, k);
+    assert_int_equal(run(world, &append), MCDS_OUT_OK);
+    assert_int_equal(run(world, &append), MCDS_OUT_EXISTS);
+    EXPECT_VALUE(world, k, text("abcdcdcd"));
+    assert_int_equal(get_reply(world, k).flags, 9);
+    append.key = key(world, "missing");
+    append.cas = open;
+    assert_int_equal(run(world, &append), MCDS_OUT_NOT_STORED);
+    EXPECT(world, MCDS_OUT_MISS, .command = MCDS_GET, .key = append.key);
+}
+
 static void compare_and_delete(struct world *world)
 {
     mcds_bytes k = key(world, "k");
@@ -145,6 +210,8 @@ static const struct conformance_case cases[] = {
     CASE_NEEDS(writes_change_the_token_and_reads_do_not, compare_and_set),
     CASE_NEEDS(a_token_of_another_connection_is_refused, compare_and_set),
     CASE_NEEDS(a_token_belongs_to_its_session, compare_and_set),
+    CASE_NEEDS(stores_set_the_number, compare_and_set),
+    CASE_NEEDS(append_compares_the_number, compare_and_set),
     CASE_NEEDS(compare_and_delete, compare_and_delete),
 };
 const struct conformance_suite suite_tokens = {cases, sizeof cases / sizeof cases[0]};

@@ -229,6 +229,12 @@ static void counting_capabilities(void *backend, mcds_capabilities *out)
     counting->inner->capabilities(counting->inner_backend, out);
 }
 
+static uint32_t counting_features(void *backend)
+{
+    struct counting_backend *counting = backend;
+    return counting->inner->features(counting->inner_backend);
+}
+
 static int counting_keys(void *backend, mcds_bytes prefix,
                          bool (*visit)(void *context, mcds_bytes key), void *context)
 {
@@ -270,6 +276,7 @@ int counting_backend_open(struct counting_backend *counting, const char *uri_tex
         return mcds_fail(MCDS_INVALID, "counting: no backend for %s", uri_text);
     counting->env = options->env != NULL ? options->env : mcds_env_system();
     counting->table = (mcds_backend){
+        .size = sizeof(mcds_backend),
         .version = MCDS_BACKEND_VERSION,
         .scheme = "counting",
         .close = counting_close,
@@ -280,6 +287,7 @@ int counting_backend_open(struct counting_backend *counting, const char *uri_tex
         .submit = counting_submit,
         .collect = counting_collect,
         .keys = counting_keys,
+        .features = counting_features,
     };
     result = counting->inner->open(&uri, inner_env, &counting->inner_backend);
     if (result != MCDS_OK)

@@ -181,7 +181,9 @@ static bool be_probed(struct fake_server *server)
            say(server, "EN kmcds-probe Oq\r\nVERSION 1.6.18\r\n", 4096) &&
            expect(server, "stats settings\r\n") &&
            say(server,
-               "NS\r\nEND\r\nSTAT evictions on\r\nSTAT item_size_max 1048576\r\nEND\r\n", 4096);
+               "NS\r\nCLIENT_ERROR invalid flag\r\nEN\r\nEND\r\nSTAT evictions on\r\nSTAT "
+               "item_size_max 1048576\r\nEND\r\n",
+               4096);
 }
 
 /* That the other side hangs up is not a word. */

@@ -18,6 +18,7 @@ struct hooked_backend {
     mcds_batch *batch; /* of that request alone, while the hook sees it */
     uint64_t batches;
     uint64_t value_max; /* 0: that of memory: */
+    uint32_t features;
 };
 
 static void hooked_submit(void *session, mcds_batch *first)
@@ -47,6 +48,12 @@ static void hooked_capabilities(void *state, mcds_capabilities *out)
         out->value_max = backend->value_max;
 }
 
+static uint32_t hooked_features(void *state)
+{
+    const struct hooked_backend *backend = state;
+    return backend->features;
+}
+
 static void hooked_close(void *state)
 {
     struct hooked_backend *backend = state;
@@ -59,11 +66,13 @@ static inline int hooked_backend_open(struct hooked_backend *backend,
     static struct mcds_uri uri;
     memset(backend, 0, sizeof *backend);
     backend->table = (mcds_backend){
+        .size = sizeof(mcds_backend),
         .version = MCDS_BACKEND_VERSION,
         .scheme = "hooked",
         .close = hooked_close,
         .capabilities = hooked_capabilities,
         .submit = hooked_submit,
+        .features = hooked_features,
     };
     int result = mcds__uri_parse("memory:", &uri);
     if (result == MCDS_OK)

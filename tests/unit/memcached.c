@@ -188,7 +188,8 @@ static void a_proxy_that_says_so_is_asked_one_by_one(void **state)
         {FAKE_EXPECT, "version\r\n"},
         {FAKE_SEND, "EN kmcds-probe Oq\r\nVERSION 1.6.40\r\n"},
         {FAKE_EXPECT, "stats settings\r\n"},
-        {FAKE_SEND, "NS\r\nEND\r\nSTAT evictions on\r\nSTAT proxy_enabled yes\r\nEND\r\n"},
+        {FAKE_SEND, "NS\r\nCLIENT_ERROR invalid flag\r\nEN\r\nEND\r\nSTAT evictions on\r\nSTAT "
+                    "proxy_enabled yes\r\nEND\r\n"},
         {FAKE_EXPECT, "mg k"},
         {FAKE_SEND, "EN O#1\r\n"},
         {FAKE_STALL, NULL},

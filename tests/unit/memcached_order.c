@@ -180,7 +180,8 @@ static void who_tells_no_settings_is_asked_one_by_one(void **state)
         {FAKE_EXPECT, "version\r\n"},
         {FAKE_SEND, "EN kmcds-probe Oq\r\nVERSION 1.6.22\r\n"},
         {FAKE_EXPECT, "stats settings\r\n"},
-        {FAKE_SEND, "NS\r\nEND\r\nCLIENT_ERROR stats settings is not allowed\r\n"},
+        {FAKE_SEND, "NS\r\nCLIENT_ERROR invalid flag\r\nEN\r\nEND\r\nCLIENT_ERROR stats "
+                    "settings is not allowed\r\n"},
         {FAKE_EXPECT, "set a 0 0 1\r\n1\r\n"},
         {FAKE_QUIET, NULL},
         {FAKE_SEND, "STORED\r\n"},
@@ -206,7 +207,8 @@ static void who_tells_no_settings_is_asked_one_by_one(void **state)
         {FAKE_SEND, "EN kmcds-probe Oq\r\nVERSION 1.6.22\r\n"},                                \
         {FAKE_EXPECT, "stats settings\r\n"},                                                   \
     {                                                                                          \
-        FAKE_SEND, "NS\r\nEND\r\nCLIENT_ERROR stats settings is not allowed\r\n"               \
+        FAKE_SEND, "NS\r\nCLIENT_ERROR invalid flag\r\nEN\r\nEND\r\nCLIENT_ERROR stats "       \
+                   "settings is not allowed\r\n"                                               \
     }
 
 /* The first may yet land: what follows it is not sent, over no other connection either. */

@@ -127,6 +127,12 @@ static void backend_capabilities(void *state, mcds_capabilities *out)
     };
 }
 
+static uint32_t backend_features(void *state)
+{
+    (void)state;
+    return MCDS_CAS_NUMBERS | MCDS_STATE_AFTER_APPEND;
+}
+
 static void read_batch(const struct backend *backend, struct MDB_txn *txn, mcds_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -235,4 +241,5 @@ const mcds_backend mcds__backend_lmdb = {
     .keys = backend_keys,
     .inspect = backend_inspect,
     .backup = backend_backup,
+    .features = backend_features,
 };

@@ -65,8 +65,20 @@ static bool are_equal(const mcds_capabilities *a, const mcds_capabilities *b)
            a->value_max == b->value_max && a->places == b->places;
 }
 
+static uint32_t common_features(const struct mcds__memcached *backend)
+{
+    bool any = false;
+    bool all = true;
+    for (uint32_t i = 0; i < backend->server_count; i++) {
+        any = any || backend->servers[i].reached;
+        all = all && (backend->servers[i].has_numbers || !backend->servers[i].reached);
+    }
+    return any && all ? MCDS_CAS_NUMBERS : 0;
+}
+
 void mcds__memcached_note_abilities(struct mcds__memcached *backend)
 {
+    atomic_store_explicit(&backend->features, common_features(backend), memory_order_relaxed);
     const mcds_capabilities can = mcds__memcached_common_abilities(backend);
     uint32_t at = 0;
     while (at < backend->ability_count && !are_equal(&backend->abilities[at], &can))

@@ -83,26 +83,6 @@ static void connect_connection(struct mcds__connection *connection)
         memcached_connection_fail(connection, connection->socket.trouble);
 }
 
-/* The answer to a request that needs no server; MCDS_OUT_NONE: it needs one. */
-static mcds_outcome answer_at_backend(const struct mcds__connection *connection,
-                                      const mcds_request *request,
-                                      const mcds_reason **detail_out)
-{
-    uint64_t read_on = request->cas.connection; /* 0: it compares no token */
-    *detail_out = NULL;
-    /* Some servers that refuse a value delete the old one. */
-    if (request->value.length > connection->value_max) {
-        *detail_out = MCDS__WHY(TOO_BIG_FOR_SERVER);
-        return MCDS_OUT_TOO_BIG;
-    }
-    bool compares = request->command == MCDS_CAS || read_on != 0;
-    if (compares && !connection->probe_can.compare_and_set) {
-        *detail_out = MCDS__WHY(SERVER_WITHOUT_CAS);
-        return MCDS_OUT_UNSUPPORTED;
-    }
-    return read_on == 0 || read_on == connection->serial ? MCDS_OUT_NONE : MCDS_OUT_EXISTS;
-}
-
 static void encode_waiting(struct mcds__connection *connection)
 {
     struct mcds__socket *sock = &connection->socket;
@@ -112,10 +92,11 @@ static void encode_waiting(struct mcds__connection *connection)
         const mcds_request *request = &pending->batch->requests[pending->index];
         mcds_request plain;
         const mcds_reason *detail;
-        mcds_outcome outcome = answer_at_backend(connection, request, &detail);
-        if (!connection->probe_can.create_on_append && request->command == MCDS_APPEND) {
+        mcds_outcome outcome = mcds__request_answer(connection, request, &detail);
+        uint32_t unknown = mcds__request_unknown_options(connection, request);
+        if ((request->options & unknown) != 0) {
             plain = *request;
-            plain.options &= ~(uint32_t)MCDS_CREATE;
+            plain.options &= ~unknown;
             request = &plain;
         }
         if (request->ttl_ms > 0 && wall_s == 0)
@@ -230,6 +211,8 @@ static void take_reply(struct mcds__connection *connection,
     note_trouble(connection, parsed->outcome);
     if (request->command == MCDS_GET)
         memcached_connection_take_value(batch, reply, parsed);
+    else
+        reply->value_length = parsed->size;
     bool is_held = denies || (connection->held > 0 && parsed->proof != PROOF_MADE);
     connection->held++;
     if (denies)

@@ -215,6 +215,12 @@ static void memcached_capabilities(void *state, mcds_capabilities *out)
     (void)pthread_mutex_unlock(&backend->mutex);
 }
 
+static uint32_t memcached_features(void *state)
+{
+    struct mcds__memcached *backend = state;
+    return atomic_load_explicit(&backend->features, memory_order_relaxed);
+}
+
 const mcds_backend mcds__backend_memcached = {
     .version = MCDS_BACKEND_VERSION,
     .scheme = "memcached",
@@ -229,4 +235,5 @@ const mcds_backend mcds__backend_memcached = {
     .watch = mcds__memcached_session_watch,
     .keys = mcds__memcached_keys,
     .inspect = mcds__memcached_inspect,
+    .features = memcached_features,
 };

@@ -25,6 +25,7 @@ struct mcds__server {
     char name[MCDS__SERVER_NAME_MAX + 1];
     bool reached;       /* at least once; `can` and the next member are from the last time */
     bool has_logged_in; /* it has asked for the password */
+    bool has_numbers;   /* MCDS_CAS_NUMBERS */
     mcds_capabilities can;
     int64_t retry_at_ns; /* after a failed connection: no new one before this time */
     int64_t pause_ns;
@@ -51,6 +52,7 @@ struct mcds__memcached {
     _Atomic(const mcds_capabilities *) can;
     mcds_capabilities abilities[MCDS__ABILITIES_MAX];
     uint32_t ability_count;
+    _Atomic uint32_t features; /* that all reached servers have */
     uint32_t server_count;
     struct mcds__server servers[];
 };
@@ -92,6 +94,7 @@ struct mcds__connection {
     bool probe_is_proxy;
     bool probe_logged_in; /* the server has asked for the password, and accepted it */
     bool probe_creates_on_append;
+    bool has_numbers; /* as that of the server, once it is READY */
     bool probe_settings_told;
     uint64_t probe_item_max;       /* the largest item of the server; 0: unknown */
     bool probe_evicts;             /* known for certain */
@@ -151,6 +154,13 @@ void mcds__connection_close(struct mcds__connection *connection);
 uint64_t mcds__connection_record_end(const void *context);
 /* Whether the connection waits for its socket. */
 bool mcds__connection_is_busy(const struct mcds__connection *connection);
+
+/* The answer to a request that needs no server; MCDS_OUT_NONE: it needs one. */
+mcds_outcome mcds__request_answer(const struct mcds__connection *connection,
+                                  const mcds_request *request, const mcds_reason **detail_out);
+/* The options that the server does not know. */
+uint32_t mcds__request_unknown_options(const struct mcds__connection *connection,
+                                       const mcds_request *request);
 
 /* Connecting. If a function returns false, `trouble` of the connection has the reason. */
 /* Make no connection to the server for a while, which grows with each failure. */

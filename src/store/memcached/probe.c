@@ -5,6 +5,8 @@
  *   LOGIN     set KEY 0 0 N | U P      where the answer is that a password is needed; then again
  *   PROXY     version                  on a second connection: classic, one by one
  *   CREATES   ms KEY MA N..            meta servers only: whether appending creates
+ *   NUMBERS   ms KEY E.. | mg KEY c  the same: whether a client can set a CAS number; a server
+ *                                      without CAS shows 0
  *   GETS      gets KEY                 whether compare-and-set exists
  *   SETTINGS  stats settings           what the server reports about itself; one without settings
  *                                      may be several servers, some full: the protocol is then
@@ -18,11 +20,15 @@
 
 #define PROBE_KEY "mcds-probe"
 #define FIRST_QUESTION "mg " PROBE_KEY " k Oq\r\nversion\r\n"
+/* An item that expires soon, and its CAS number. */
+#define NUMBER "9223372036854775808"
+#define NUMBER_QUESTION                                                                        \
+    "ms " PROBE_KEY "-cas 1 T3 E" NUMBER "\r\nx\r\nmg " PROBE_KEY "-cas c k\r\n"
 /* The most bytes that an item needs besides its value. */
 #define ITEM_OVERHEAD 512
 #define NO_MEMORY MCDS__WHY(NO_MEMORY_FOR_CONNECTION)
 
-enum { MEANING_FIRST, LOGIN, MEANING_VERSION, PROXY, CREATES, GETS, SETTINGS };
+enum { MEANING_FIRST, LOGIN, MEANING_VERSION, PROXY, CREATES, NUMBERS, GETS, SETTINGS };
 
 static bool memcached_probe_ask(struct mcds__connection *connection, const char *text)
 {
@@ -41,6 +47,7 @@ bool mcds__probe_begin(struct mcds__connection *connection)
     connection->probe_item_max = 0;
     connection->probe_evicts = false;
     connection->probe_logged_in = false;
+    connection->has_numbers = false;
     connection->needed = 0;
     connection->probe_stage = connection->probe_is_proxy ? PROXY : MEANING_FIRST;
     return memcached_probe_ask(connection,
@@ -134,6 +141,7 @@ static void conclude(struct mcds__connection *connection)
     can->cas_on_store = meta && !is_careful && can->compare_and_set;
     can->create_on_append = meta && !is_careful && connection->probe_creates_on_append;
     can->ordered_batch = is_known;
+    connection->has_numbers = can->cas_on_store && connection->has_numbers;
     connection->probe_item_max = is_known ? connection->probe_item_max : 0;
     connection->value_max = can->value_max;
     assert(connection->value_max > 0 && (!can->cas_on_store || can->compare_and_set));
@@ -149,6 +157,7 @@ static enum mcds__parse memcached_probe_finish(struct mcds__connection *connecti
     (void)pthread_mutex_lock(&backend->mutex);
     server->reached = true;
     server->can = connection->probe_can;
+    server->has_numbers = connection->has_numbers;
     server->has_logged_in = connection->probe_logged_in;
     mcds__memcached_note_abilities(backend);
     server->retry_at_ns = 0;
@@ -233,7 +242,8 @@ static enum mcds__parse take_version(struct mcds__connection *connection, const 
     }
     bool meta = connection->wire == &mcds__wire_meta;
     connection->probe_stage = meta ? CREATES : GETS;
-    if ((meta && !memcached_probe_ask(connection, "ms " PROBE_KEY " 1 MA N3\r\nx\r\n")) ||
+    if ((meta && !memcached_probe_ask(connection,
+                                      "ms " PROBE_KEY " 1 MA N3\r\nx\r\n" NUMBER_QUESTION)) ||
         !memcached_probe_ask(connection, "gets " PROBE_KEY "-gets\r\nstats settings\r\n"))
         return PARSE_BROKEN;
     return PARSE_MORE;
@@ -302,13 +312,27 @@ static void take_gets(struct mcds__connection *connection, const char *line, siz
         connection->probe_stage = SETTINGS;
 }
 
+/* The answers to ms and to mg. */
+static void take_number(struct mcds__connection *connection, const char *line, size_t length)
+{
+    assert(connection->probe_stage == NUMBERS);
+    if (mcds__wire_is(line, length, "HD c" NUMBER " k" PROBE_KEY "-cas"))
+        connection->has_numbers = true;
+    if (mcds__wire_begins(line, length, "EN") || mcds__wire_begins(line, length, "HD c"))
+        connection->probe_stage = GETS;
+}
+
 static enum mcds__parse take_abilities(struct mcds__connection *connection, const char *line,
                                        size_t length)
 {
     assert(connection->probe_stage >= CREATES && connection->probe_stage <= SETTINGS);
     if (connection->probe_stage == CREATES) {
         connection->probe_creates_on_append = mcds__wire_begins(line, length, "HD");
-        connection->probe_stage = GETS;
+        connection->probe_stage = NUMBERS;
+        return PARSE_MORE;
+    }
+    if (connection->probe_stage == NUMBERS) {
+        take_number(connection, line, length);
         return PARSE_MORE;
     }
     if (connection->probe_stage == GETS) {

@@ -81,10 +81,12 @@ static struct mcds__item *memory_keyspace_find(struct mcds__keyspace *keyspace, 
 }
 
 /* Give the changed item a new token, and return the token in the reply. */
-static void changed(struct mcds__item *item, mcds_reply *reply,
+static void changed(struct mcds__item *item, mcds_request *request,
                     const struct mcds__keyspace_context *context)
 {
-    item->cas = ++*context->cas_next;
+    mcds_reply *reply = &request->reply;
+    bool sets = (request->options & MCDS_SETS_CAS) != 0;
+    item->cas = sets ? request->initial : ++*context->cas_next;
     assert(item->cas > 0);
     reply->cas = (mcds_cas_token){item->cas, context->connection};
     reply->outcome = MCDS_OUT_OK;
@@ -137,7 +139,7 @@ static void memory_keyspace_store(struct mcds__keyspace *keyspace, struct mcds__
         memcpy(mcds__item_value(item), request->value.data, length);
     item->flags = request->flags;
     mcds__items_set_expiry(&keyspace->items, item, expiry(request->ttl_ms, context));
-    changed(item, &request->reply, context);
+    changed(item, request, context);
 }
 
 /* APPEND and PREPEND keep ttl and flags. */
@@ -151,6 +153,7 @@ static void memory_keyspace_extend(struct mcds__keyspace *keyspace, struct mcds_
     if (item == NULL && create) {
         memory_keyspace_store(keyspace, NULL, request, hash, context);
         reply->value_length = request->value.length;
+        reply->flags = request->flags;
         return;
     }
     size_t more = request->value.length;
@@ -172,8 +175,9 @@ static void memory_keyspace_extend(struct mcds__keyspace *keyspace, struct mcds_
     }
     if (more > 0)
         memcpy(value + before, request->value.data, more);
-    changed(item, reply, context);
+    changed(item, request, context);
     reply->value_length = item->value_length;
+    reply->flags = item->flags;
 }
 
 /* INCR and DECR keep ttl and flags. */
@@ -204,7 +208,7 @@ static void memory_keyspace_count(struct mcds__keyspace *keyspace, struct mcds__
     }
     memory_keyspace_write_number(item, number);
     reply->number = number;
-    changed(item, reply, context);
+    changed(item, request, context);
 }
 
 /* TOUCH keeps the cas token. */

@@ -14,6 +14,7 @@
 #include "store/cas_token.h"
 #include "store/finding.h"
 #include "store/memory/keyspace.h"
+#include "store/memory/noted.h"
 #include "store/uri.h"
 
 #define STRIPE_BITS 8
@@ -254,6 +255,23 @@ static void memory_capabilities(void *backend, mcds_capabilities *out)
     };
 }
 
+/* In strict mode those of memcached. */
+static uint32_t memory_features(void *backend)
+{
+    const struct memory *memory = backend;
+    return memory->strict ? MCDS_CAS_NUMBERS : MCDS_CAS_NUMBERS | MCDS_STATE_AFTER_APPEND;
+}
+
+/* In strict mode, the reply to an append shows no flags, and the size only with a set number. */
+static void hide_state(mcds_request *request)
+{
+    if (request->command != MCDS_APPEND)
+        return;
+    request->reply.flags = 0;
+    if ((request->options & MCDS_SETS_CAS) == 0)
+        request->reply.value_length = 0;
+}
+
 /* The time that the keyspaces see: in strict mode whole seconds, as in memcached. */
 static int64_t keyspace_now_ms(const struct memory *memory, int64_t now_ns)
 {
@@ -295,8 +313,8 @@ static uint32_t execute(struct memory *memory, mcds_request *requests, uint32_t 
             context->ttl_early_ms = draw_early_ms(stripe);
         mcds__keyspace_execute(stripe->keyspace, request, hash, context);
         request->reply.peer = memory->server;
-        if (memory->strict && request->command == MCDS_APPEND)
-            request->reply.value_length = 0;
+        if (memory->strict)
+            hide_state(request);
     } while (done < count && mcds__replicas_key(requests, &requests[done]));
     (void)pthread_mutex_unlock(&stripe->mutex);
     assert(done > 0 && done <= count);
@@ -405,25 +423,6 @@ void mcds__memory_release_cell(void *backend, mcds_bytes key)
     (void)pthread_mutex_unlock(&stripe->mutex);
 }
 
-/* The keys of one stripe, each after its length, so that they are visited without the lock. */
-static bool note_key(void *context, mcds_bytes key)
-{
-    assert(key.length > 0 && key.length <= UINT8_MAX);
-    mcds_buffer *noted = context;
-    uint8_t length = (uint8_t)key.length;
-    return mcds_buffer_append(noted, &length, 1) &&
-           mcds_buffer_append(noted, key.data, key.length);
-}
-
-static bool visit_noted(const mcds_buffer *noted, bool (*visit)(void *context, mcds_bytes key),
-                        void *context)
-{
-    for (size_t at = 0; at < noted->length; at += 1u + noted->data[at])
-        if (!visit(context, (mcds_bytes){noted->data + at + 1, noted->data[at]}))
-            return false;
-    return true;
-}
-
 static int memory_keys(void *backend, mcds_bytes prefix,
                        bool (*visit)(void *context, mcds_bytes key), void *context)
 {
@@ -437,12 +436,13 @@ static int memory_keys(void *backend, mcds_bytes prefix,
         noted.length = 0;
         (void)pthread_mutex_lock(&stripe->mutex);
         int64_t now_ms = keyspace_now_ms(memory, mcds__monotonic_ns(memory->env));
-        bool complete = mcds__keyspace_keys(stripe->keyspace, now_ms, prefix, note_key, &noted);
+        bool complete = mcds__keyspace_keys(stripe->keyspace, now_ms, prefix, mcds__note_key,
+                                            &noted);
         (void)pthread_mutex_unlock(&stripe->mutex);
         if (!complete)
             result = mcds__fail_why(MCDS_NO_MEMORY, MCDS__WHY(NO_MEMORY), .noun = "store",
                                     .peer = memory->peer);
-        going_on = complete && visit_noted(&noted, visit, context);
+        going_on = complete && mcds__visit_noted(&noted, visit, context);
     }
     mcds__buffer_free(&noted);
     return result;
@@ -490,4 +490,5 @@ const mcds_backend mcds__backend_memory = {
     .remains = memory_remains,
     .keys = memory_keys,
     .inspect = memory_inspect,
+    .features = memory_features,
 };

@@ -181,8 +181,9 @@ static uint64_t expiry_of(uint64_t ttl_ms, uint64_t now_ms)
 static void renew_cas(struct mcds__lmdb_work *work, struct mcds__record *record,
                       mcds_request *request)
 {
-    record->cas = work->cas.next++;
-    assert(record->cas != 0 && record->cas < work->cas.next);
+    bool sets = (request->options & MCDS_SETS_CAS) != 0;
+    record->cas = sets ? request->initial : work->cas.next++;
+    assert(record->cas != 0 && (sets || record->cas < work->cas.next));
     request->reply.cas = (mcds_cas_token){record->cas, work->file->identity};
     request->reply.outcome = MCDS_OUT_OK;
 }
@@ -226,6 +227,7 @@ static int lmdb_commands_extend(struct mcds__lmdb_work *work, const struct found
     mcds_reply *reply = &request->reply;
     if (!found->living && request->command == MCDS_APPEND && request->options & MCDS_CREATE) {
         reply->value_length = request->value.length;
+        reply->flags = request->flags;
         return lmdb_commands_store(work, found, request);
     }
     size_t more = request->value.length;
@@ -249,6 +251,7 @@ static int lmdb_commands_extend(struct mcds__lmdb_work *work, const struct found
     if (more > 0)
         memcpy(value + (in_front ? 0 : before), request->value.data, more);
     reply->value_length = before + more;
+    reply->flags = record.flags;
     return 0;
 }
 

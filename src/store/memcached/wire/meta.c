@@ -60,15 +60,18 @@ static char *wire_meta_put_store(char *at, const mcds_request *request, uint64_t
     at = mcds__wire_put_bytes(mcds__wire_put(at, "ms "), request->key);
     at = put_flag(at, " ", request->value.length);
     at = mcds__wire_put(at, mode_of(request->command));
-    if (request->command == MCDS_CAS)
+    if (request->command == MCDS_CAS || request->cas.connection != 0)
         at = put_flag(at, " C", request->cas.unique);
+    if ((request->options & MCDS_SETS_CAS) != 0)
+        at = put_flag(at, " E", request->initial);
     if (request->command == MCDS_APPEND && (request->options & MCDS_CREATE) != 0)
         at = put_flag(at, " N", exptime);
     if (exptime > 0)
         at = put_flag(at, " T", exptime);
     if (request->flags != 0)
         at = put_flag(at, " F", request->flags);
-    return mcds__wire_put(at, " c");
+    bool knows_cas = (request->options & MCDS_SETS_CAS) != 0;
+    return mcds__wire_put(at, knows_cas ? " s" : " c");
 }
 
 static char *put_delete(char *at, const mcds_request *request)
@@ -227,7 +230,8 @@ static mcds_outcome wire_meta_outcome_of(const mcds_request *request, const char
 {
     mcds_command command = request->command;
     bool stores = command >= MCDS_SET && command <= MCDS_PREPEND;
-    bool compares = command == MCDS_CAS || command == MCDS_DELETE;
+    bool compares = command == MCDS_CAS || command == MCDS_DELETE ||
+                    request->cas.connection != 0;
     bool has_value = mcds__wire_is_count(request) ||
                      (command == MCDS_GET && (request->options & MCDS_NO_VALUE) == 0);
     if (memcmp(code, "HD", 2) == 0 && !has_value)
