@@ -16,6 +16,7 @@
     X(DROPPED_MEANWHILE, GONE,                                                                 \
       "it was dropped, or the store lost it, while this was under way")                        \
     X(KEY_REWRITTEN, CONTENDED, "its key is being rewritten by others")                        \
+    X(NO_MEMORY_TO_REWRITE, NO_MEMORY, "this process has no memory to rewrite its key")        \
     X(ITS_KEY_VANISHES, CONTENDED, "its key vanishes again and again")                         \
     X(CLOCK_BEHIND, CLOCK, "this machine's clock is more than ten minutes behind the others'") \
     X(SERVER_FULL_FOR_IT, STORE_FULL, "the store has no memory for it")                        \

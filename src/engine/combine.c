@@ -64,8 +64,9 @@ static bool is_well_formed(const mcds_batch *batch)
     const mcds_request *append = append_of(batch);
     bool fine = append < end_of(batch) && append->command == MCDS_APPEND;
     for (const mcds_request *request = batch->requests; request < end_of(batch); request++) {
-        fine = fine && request->cas.connection == 0 &&
-               combine_is_same(request->key, append->key) &&
+        bool compares = request->cas.connection != 0 &&
+                        (request != append || request->cas.connection != MCDS_ANY_CONNECTION);
+        fine = fine && !compares && combine_is_same(request->key, append->key) &&
                combine_is_same(request->route, append->route);
         if (request > append)
             fine = fine && request->command == MCDS_GET &&
@@ -233,7 +234,8 @@ static bool goes_with(const struct mcds__combine_slot *slot, const mcds_batch *b
     int64_t apart_ns = batch->deadline_ns - slot->first->deadline_ns;
     return append->value.length + slot->length <= COMBINED_MAX &&
            apart_ns >= -DEADLINES_APART_NS && apart_ns <= DEADLINES_APART_NS &&
-           append->options == other->options && append->flags == other->flags &&
+           append->options == other->options && append->initial == other->initial &&
+           append->cas.unique == other->cas.unique && append->flags == other->flags &&
            append->ttl_ms == other->ttl_ms && combine_is_same(append->key, other->key) &&
            combine_is_same(append->route, other->route);
 }

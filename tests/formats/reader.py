@@ -228,7 +228,7 @@ class Life:
     def __init__(self, root, payload):
         layout, needs, kind, self.form, self.born, self.number, self.hash_key, count = \
             struct.unpack("<BB1sBIQ16sB", payload[:33])
-        assert layout == needs == 1 and self.number % 2 == 1 and len(payload) == 33 + 8 * count
+        assert layout == needs and needs in (1, 2) and self.number % 2 == 1 and len(payload) == 33 + 8 * count
         self.root, self.kind = root, kind
         self.settings = struct.unpack("<%dQ" % count, payload[33:])
 

@@ -167,6 +167,11 @@ size_t first_size(struct trial *trial, const char *tag)
     return look_at_first(trial, tag).value_length;
 }
 
+bool first_has_open_number(struct trial *trial, const char *tag)
+{
+    return mcds__map_is_open_number(look_at_first(trial, tag).cas.unique);
+}
+
 bool first_is_ripe(struct trial *trial, const char *tag, size_t more)
 {
     mcds_reply root = look_at_first(trial, tag);

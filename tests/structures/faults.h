@@ -91,6 +91,7 @@ void judge_read(struct trial *trial, int result, expect_calls_of *expect);
 /* What the root of a map says: its state, its size, and whether `more` bytes make it grow. */
 enum mcds__map_state first_state(struct trial *trial, const char *tag);
 size_t first_size(struct trial *trial, const char *tag);
+bool first_has_open_number(struct trial *trial, const char *tag);
 bool first_is_ripe(struct trial *trial, const char *tag, size_t more);
 
 /* The same call again. */

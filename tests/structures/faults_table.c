@@ -115,6 +115,21 @@ static void prepare_ripe(struct trial *trial)
         put_filler(trial);
 }
 
+/* Another has begun to rewrite it, and died before the seal: where a change is one command, after
+ * it has frozen the key. */
+static void prepare_frozen(struct trial *trial)
+{
+    prepare_ripe(trial);
+    bool shows_state = mcds__store_has(trial->store, MCDS_STATE_AFTER_APPEND);
+    bool has_numbers = mcds__store_has(trial->store, MCDS_CAS_NUMBERS) && !shows_state;
+    counting_backend_arm(trial->counting, FAULT_UNSENT, shows_state ? 3 : 5, true);
+    put_filler(trial);
+    counting_backend_arm(trial->counting, FAULT_NONE, 0, false);
+    HOLDS(trial, first_state(trial, MCDS__TAG_TABLE) == MCDS__MAP_OPEN);
+    HOLDS(trial, !has_numbers || !first_has_open_number(trial, MCDS__TAG_TABLE));
+    reopen(trial);
+}
+
 static void prepare_deep(struct trial *trial)
 {
     prepare_few(trial);
@@ -314,7 +329,8 @@ static void will_be_no_number(struct model *model, struct expected *expected)
 CHANGE(incr_word, CALL_TRIAL(trial, mcds_table_incr, key_of("bob"), DELTA, &trial->out),
        will_be_no_number)
 
-/* The next client finishes what was begun. */
+/* The next change finishes what was begun: that of this handle, which remembers it, or of another,
+ * whose append to a frozen key is refused. */
 static void judge_split(struct trial *trial, int result)
 {
     judge_put(trial, result);
@@ -432,6 +448,7 @@ static const struct scenario scenarios[] = {
     {"table put, over another", prepare_cold, act_replace, judge_replace},
     {"table put, large", prepare_few, act_put_large, judge_put_large},
     {"table put, and split", prepare_ripe, act_put, judge_split},
+    {"table put, and finish a split", prepare_frozen, act_put, judge_split},
     {"table put, deep", prepare_deep, act_put, judge_put},
     {"table put_if_absent", prepare_few, act_put_new, judge_put_new},
     {"table put_if_absent, the first", prepare_none, act_put_new, judge_put_new},

@@ -13,7 +13,8 @@
  *
  * `layout` is the version of this payload, and `needs` the lowest layout that a reader must
  * know: a later layout may add bytes at the end, and `needs` says whether a reader may ignore
- * them.
+ * them. Layout 2 is layout 1 of a life whose keys may have open numbers (core/map/map.h); readers
+ * that do not know it must not write to those keys.
  *
  * `life` is random and odd. Keys that carry it are never confused with those of another life
  * of the same name. The client flags of the root contain 30 bits of it, so a read of the flags
@@ -23,7 +24,7 @@
 
 #include "base/frame.h"
 
-#define MCDS__DESCRIPTOR_LAYOUT 1
+#define MCDS__DESCRIPTOR_LAYOUT 2
 #define MCDS__DESCRIPTOR_FIXED 33
 #define MCDS__DESCRIPTOR_SETTINGS_MAX 16
 #define MCDS__DESCRIPTOR_HASH_KEY 16
@@ -47,7 +48,8 @@ enum mcds__descriptor_kind {
 
 struct mcds__descriptor {
     uint8_t kind;
-    uint8_t form; /* of one kind; 0 if it has only one */
+    uint8_t form;     /* of one kind; 0 if it has only one */
+    bool has_numbers; /* its keys may have open numbers: layout 2 */
     uint32_t made_s;
     uint64_t life;                                    /* never 0 */
     uint8_t hash_key[MCDS__DESCRIPTOR_HASH_KEY];      /* zero if nothing is hashed */

@@ -17,6 +17,7 @@ struct mcds__map_life mcds__map_life(const struct mcds__map *map)
         life.hash_key[0] = atomic_load_explicit(&map->life[1], memory_order_relaxed);
         life.hash_key[1] = atomic_load_explicit(&map->life[2], memory_order_relaxed);
         life.mark = atomic_load_explicit(&map->mark, memory_order_relaxed);
+        life.has_numbers = atomic_load_explicit(&map->has_numbers, memory_order_relaxed);
         atomic_thread_fence(memory_order_acquire);
     } while ((version & 1) != 0 ||
              version != atomic_load_explicit(&map->life_version, memory_order_relaxed));
@@ -34,6 +35,7 @@ static void map_life_set(struct mcds__map *map, const struct mcds__map_life *lif
     atomic_store_explicit(&map->life[1], life->hash_key[0], memory_order_relaxed);
     atomic_store_explicit(&map->life[2], life->hash_key[1], memory_order_relaxed);
     atomic_store_explicit(&map->mark, life->mark, memory_order_relaxed);
+    atomic_store_explicit(&map->has_numbers, life->has_numbers, memory_order_relaxed);
     atomic_store_explicit(&map->life_version, version + 2, memory_order_release);
 }
 
@@ -113,6 +115,7 @@ static struct mcds__map_life life_of(const struct mcds__descriptor *descriptor)
         .number = descriptor->life,
         .hash_key = {mcds__get_u64(descriptor->hash_key),
                      mcds__get_u64(descriptor->hash_key + 8)},
+        .has_numbers = descriptor->has_numbers,
     };
 }
 
@@ -122,6 +125,9 @@ struct mcds__map_life mcds__map_draw(const struct mcds__map *map,
     mcds__descriptor_draw(descriptor_out, map->env, (enum mcds__descriptor_kind)map->kind,
                           map->form, true);
     assert(descriptor_out->life != 0);
+    descriptor_out->has_numbers = map->flat == 0 &&
+                                  mcds__store_has(map->store, MCDS_CAS_NUMBERS) &&
+                                  !mcds__store_has(map->store, MCDS_STATE_AFTER_APPEND);
     for (int i = 0; i < 2 && map->hash_key != NULL; i++)
         mcds__put_u64(descriptor_out->hash_key + 8 * i,
                       atomic_load_explicit(&map->hash_key[i], memory_order_relaxed));

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/buffer.h"
-#include "core/map/map.h"
+#include "core/map/sequence.h"
 
 enum { MAKE_BEGIN, MAKE_ASKING, MAKE_DISCARDING, MAKE_DISCARDING_ALL };
 /* The order of the requests: the first key is added before the root that declares it. */
@@ -78,6 +78,9 @@ static enum mcds__step map_make_ask(struct mcds__map_making *making, struct mcds
     scratch->requests[APPEND].command = MCDS_APPEND;
     scratch->requests[APPEND].value = (mcds_bytes){making->record->data,
                                                    making->record->length};
+    mcds__map_set_number(map, &making->life, &scratch->requests[ADD_KEY]);
+    mcds__map_compare_number(map, &making->life, &scratch->requests[APPEND],
+                             mcds__map_open_token(flags), flags);
     scratch->requests[SEE_ROOT].command = scratch->requests[LOOK].command = MCDS_GET;
     scratch->requests[LOOK].options = making->wants_value ? 0 : MCDS_NO_VALUE;
     making->stage = MAKE_ASKING;

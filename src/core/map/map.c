@@ -37,6 +37,7 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
     for (int i = 0; i < 3; i++)
         atomic_init(&map->life[i], 0);
     atomic_init(&map->mark, 0);
+    atomic_init(&map->has_numbers, false);
     atomic_init(&map->seen_ns, INT64_MIN / 2);
     atomic_init(&map->rest, 0);
     atomic_init(&map->over, 0);
@@ -46,9 +47,12 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
         atomic_init(&map->growing[i], 0);
     for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++)
         atomic_init(&map->under_way[i], 0);
+    atomic_init(&map->looks_wanted, 0);
     atomic_init(&map->founder, 0);
-    for (int i = 0; i < MCDS__MAP_DEPTHS; i++)
+    for (int i = 0; i < MCDS__MAP_DEPTHS; i++) {
         atomic_init(&map->depths[i], 0);
+        atomic_init(&map->floors[i], 0);
+    }
     atomic_init(&map->depths_wide, NULL);
 }
 

@@ -4,7 +4,8 @@
  * A key's value is a bucket: a snapshot and, after it, records. Readers apply the records to
  * the snapshot (core/map/bucket/bucket.h). An append needs no read and has no conflict.
  *
- *   update   append record | get flags               one ordered batch; OPEN: done
+ *   update   append record | get flags               one ordered batch; OPEN: done. No get where
+ *                                                    the append shows the state (number.c)
  *   get      get key                                 MOVED: get the child
  *   scan     get 64 keys, in the order of the hashes
  *
@@ -68,7 +69,7 @@
 #include "base/environment.h"
 #include "core/descriptor/descriptor.h"
 #include "core/map/bucket/bucket.h"
-#include "engine/operation.h"
+#include "core/map/proof.h"
 
 /* A key is rewritten when it is larger than its soft size and has doubled since it was last
  * rewritten. The first value is the soft size of the first key. That of another key is between
@@ -94,7 +95,8 @@ struct mcds__map_span {
 struct mcds__map_life {
     uint64_t number; /* 0: not known, or none */
     uint64_t hash_key[2];
-    uint64_t mark; /* from the store, taken before the root was read; 0: none */
+    uint64_t mark;    /* from the store, taken before the root was read; 0: none */
+    bool has_numbers; /* its keys may have open numbers */
 };
 
 /* The form of the entries, 0 to 2; a handle with another form is refused. */
@@ -120,16 +122,19 @@ struct mcds__map {
     _Atomic uint32_t life_version; /* odd while the life is written */
     _Atomic uint64_t life[3];      /* number and hash key */
     _Atomic uint64_t mark;         /* of the root of that life */
+    _Atomic bool has_numbers;      /* of that life */
     _Atomic int64_t seen_ns; /* when this handle last saw the root, on the monotonic clock */
     _Atomic uint64_t rest;   /* a life whose keys a drop has not erased completely */
     _Atomic uint64_t over;   /* a life that an update in doubt has found over; 0: none */
     _Atomic bool is_making;  /* an operation is creating the root */
     _Atomic uint64_t growing[MCDS__MAP_REWRITES_MAX];   /* keys that this handle is rewriting */
     _Atomic uint32_t under_way[MCDS__MAP_REWRITES_MAX]; /* bytes in flight, by key */
-    _Atomic uint64_t founder; /* the update that reads the root; 0: none */
-    _Atomic bool has_guess;   /* the assumed depth of keys that it has not seen */
-    _Atomic uint8_t depths[MCDS__MAP_DEPTHS]; /* by the first bits of the hash */
-    _Atomic(_Atomic uint8_t *) depths_wide;   /* with more bits; allocated when needed */
+    _Atomic uint64_t looks_wanted; /* a bit for each of these keys: its next append looks */
+    _Atomic uint64_t founder;      /* the update that reads the root; 0: none */
+    _Atomic bool has_guess;        /* the assumed depth of keys that it has not seen */
+    _Atomic uint8_t depths[MCDS__MAP_DEPTHS];  /* by the first bits of the hash */
+    _Atomic(_Atomic uint8_t *) depths_wide;    /* with more bits; allocated when needed */
+    _Atomic uint16_t floors[MCDS__MAP_DEPTHS]; /* in the client flags; the same */
 };
 
 /* `forms`: the reasons for refusing another stored form, one up to MCDS__MAP_FORM_MAX, and
@@ -192,39 +197,6 @@ enum mcds__step mcds__map_refuse(const struct mcds__map *map, struct mcds__opera
                                  int result, const mcds_reason *detail);
 /* A GET of the root, without its value. */
 mcds_request mcds__map_request_root(const struct mcds__map *map);
-
-/* The proof that a life is not over, needed at an operation's end. All zero at the start. The
- * operations of a pipeline share it (engine/proof.h). */
-struct mcds__map_proof {
-    uint64_t seen;  /* the life whose root it has seen */
-    uint64_t over;  /* the life whose root it has found gone */
-    uint64_t round; /* of the last batch; a read of the root in it proves the operation */
-    bool looks;     /* the batch of this operation reads the root */
-    bool is_alone;  /* in: the operation must read the root itself */
-};
-enum mcds__map_truth { MCDS__MAP_UNPROVED, MCDS__MAP_ALIVE, MCDS__MAP_OVER };
-/* Prepare a batch. Returns the number of requests to add at its end: none, or a read of the
- * root, in *request_out. */
-uint32_t mcds__map_prove_along(struct mcds__map_proof *proof, const struct mcds__map *map,
-                               uint64_t life, const struct mcds__operation *operation,
-                               mcds_request *request_out);
-/* Process the reply of that read; `life` is the life that the batch was for. */
-void mcds__map_take_proof(struct mcds__map_proof *proof, const struct mcds__map *map,
-                          uint64_t life, const struct mcds__operation *operation,
-                          const mcds_reply *reply);
-/* Whether this life is over. If that is not known and the store is in this process, the root is
- * read at once. UNPROVED: the operation must read the root. Without an operation: a call that
- * has sent nothing. */
-enum mcds__map_truth mcds__map_is_alive(struct mcds__map_proof *proof, struct mcds__map *map,
-                                        uint64_t life, const struct mcds__operation *operation);
-/* Wait while another operation of the pipeline reads the root because it was UNPROVED. True: the
- * step is *step_out. False: this operation reads it, and then calls mcds__line_release. */
-bool mcds__map_waits_for_proof(const struct mcds__map *map, struct mcds__operation *operation,
-                               enum mcds__step *step_out);
-/* The same, and then read the root with this request. Without `looks`, it has only waited. */
-enum mcds__step mcds__map_prove_alone(struct mcds__map_proof *proof,
-                                      const struct mcds__map *map, uint64_t life,
-                                      struct mcds__operation *operation, mcds_request *request);
 
 /* Sixteen children, their parent and the root; or the keys of all depths, the root, the end mark. */
 #define MCDS__MAP_CAPACITY (MCDS__MAP_CHILDREN + 2)
@@ -312,8 +284,11 @@ struct mcds__map_rewrite {
     enum mcds__map_outcome_state fate; /* out, of that record */
     enum mcds__map_code code;          /* out, where it is COUNTED */
     int64_t number;                    /* the same */
-    bool moved;    /* out: the key is MOVED, so updates may append to its children */
-    uint8_t stage; /* private; 0 at the start, as all that follow */
+    bool moved;        /* out: the key is MOVED, so updates may append to its children */
+    bool lacks_memory; /* out: this process had no memory, so it is not complete */
+    uint8_t stage;     /* private; 0 at the start, as all that follow */
+    bool freezes;      /* its batch freezes the key before the read */
+    uint8_t thaws;     /* reads in a row that have shown an open number */
     _Atomic uint64_t *claimed;
     mcds_cas_token token;
     struct mcds__map_scratch *scratch;
@@ -380,9 +355,15 @@ struct mcds__map_update {
     bool numbered;
     bool has_asked; /* its first request was asked for, so it may be in a key */
     bool adds;      /* its batch adds the key of a flat map */
+    bool looks;     /* its batch reads the key after the append */
+    bool is_told;   /* the open number has shown the state of the key */
+    bool must_look; /* an append has not shown the state of the key */
     uint8_t rootings;
     uint8_t rejections;
+    uint8_t refusals; /* by another number, in a row */
     uint8_t moves;
+    mcds_cas_token token; /* of a look at the OPEN key, for the next append; all zero: none */
+    uint32_t seen;        /* the flags of the key, with `token` */
     uint32_t depth;
     uint32_t deepest; /* to which an append was sent */
     bool grows;       /* the update is done, and the key has grown */

@@ -7,8 +7,8 @@
 #include "base/environment.h"
 #include "core/map/sequence.h"
 
-/* A key is not split if its entries take less than this fraction of the soft size. */
-#define SPLIT_WEIGHT_PART 4
+/* Appends of other clients that set the open number again between a freeze and its read. */
+#define THAWS_MAX 8
 
 enum {
     GROW_BEGIN,
@@ -22,10 +22,7 @@ enum {
 
 void mcds__map_rewrite_free(struct mcds__map_rewrite *rewrite, const mcds_env *env)
 {
-    assert(rewrite->claimed == NULL || atomic_load(rewrite->claimed) != 0);
-    if (rewrite->claimed != NULL)
-        atomic_store(rewrite->claimed, 0);
-    rewrite->claimed = NULL;
+    mcds__map_unclaim(rewrite);
     mcds__map_free_scratch(&rewrite->scratch, env);
 }
 
@@ -42,6 +39,24 @@ static enum mcds__step map_rewrite_finish(struct mcds__map_rewrite *rewrite,
 {
     map_rewrite_end(rewrite, operation);
     return mcds__operation_finish(operation, MCDS_OK);
+}
+
+/* There is nothing left to do. */
+static enum mcds__step map_rewrite_complete(struct mcds__map_rewrite *rewrite,
+                                            struct mcds__map *map,
+                                            struct mcds__operation *operation)
+{
+    assert(rewrite->claimed != NULL && !rewrite->lacks_memory);
+    mcds__map_want_no_look(map, rewrite->hash, rewrite->depth);
+    return map_rewrite_finish(rewrite, operation);
+}
+
+/* This process has no memory. */
+static enum mcds__step map_rewrite_lack_memory(struct mcds__map_rewrite *rewrite,
+                                               struct mcds__operation *operation)
+{
+    rewrite->lacks_memory = true;
+    return map_rewrite_finish(rewrite, operation);
 }
 
 /* The store has refused. Copy the reply: map_rewrite_end() may free its memory. */
@@ -81,67 +96,6 @@ static void note_fate(struct mcds__map_rewrite *rewrite, struct mcds__bucket *bu
     }
 }
 
-/* The value for a key in `growing`, never 0. */
-static uint64_t mark_of(uint64_t hash, uint32_t depth)
-{
-    assert(depth <= MCDS__MAP_DEPTH_MAX);
-    unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * depth;
-    uint64_t prefix = depth == 0 ? 0 : hash >> shift;
-    return prefix << 4 | (depth + 1);
-}
-
-static size_t soft_size(uint64_t hash, uint32_t depth)
-{
-    if (depth == 0)
-        return MCDS__MAP_SOFT;
-    uint64_t mixed = mark_of(hash, depth) * UINT64_C(0x9E3779B97F4A7C15) >> 32;
-    return MCDS__MAP_SOFT_MIN + mixed % (MCDS__MAP_SOFT_MAX - MCDS__MAP_SOFT_MIN);
-}
-
-bool mcds__map_must_rewrite(const struct mcds__map *map, uint64_t hash, uint32_t depth,
-                            uint32_t flags, size_t size, size_t needs)
-{
-    bool has_doubled = size > 2 * mcds__map_snapshot_end(flags);
-    return (size > soft_size(hash, depth) &&
-            (has_doubled || !mcds__map_has_room_at(flags, size))) ||
-           size + needs > mcds__store_can(map->store).value_max;
-}
-
-static uint32_t map_rewrite_number_of(uint64_t mark)
-{
-    return (uint32_t)((mark >> 4 ^ mark) % MCDS__MAP_REWRITES_MAX);
-}
-
-static _Atomic uint64_t *mark_slot(struct mcds__map *map, uint64_t mark)
-{
-    return &map->growing[map_rewrite_number_of(mark)];
-}
-
-_Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash,
-                                            uint32_t depth)
-{
-    return &map->under_way[map_rewrite_number_of(mark_of(hash, depth))];
-}
-
-bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth)
-{
-    uint64_t mark = mark_of(hash, depth);
-    return atomic_load_explicit(mark_slot(map, mark), memory_order_relaxed) == mark;
-}
-
-/* One operation of a handle at a time rewrites a key; the others wait. */
-static bool map_rewrite_claim(struct mcds__map_rewrite *rewrite, struct mcds__map *map)
-{
-    assert(rewrite->claimed == NULL);
-    uint64_t mark = mark_of(rewrite->hash, rewrite->depth);
-    _Atomic uint64_t *place = mark_slot(map, mark);
-    uint64_t expected = 0;
-    if (!atomic_compare_exchange_strong(place, &expected, mark))
-        return false;
-    rewrite->claimed = place;
-    return true;
-}
-
 static mcds_request *parent_request(struct mcds__map_rewrite *rewrite)
 {
     return &rewrite->scratch->requests[MCDS__MAP_PARENT];
@@ -152,31 +106,57 @@ static mcds_bytes parent_key(const struct mcds__map_rewrite *rewrite)
     return mcds__key_bytes(&rewrite->scratch->keys[MCDS__MAP_PARENT]);
 }
 
+/* Read the key. If this is its number, freeze it before that. */
 static enum mcds__step ask_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
-                                  struct mcds__operation *operation)
+                                  struct mcds__operation *operation, mcds_cas_token token)
 {
     assert(rewrite->claimed != NULL);
-    *parent_request(rewrite) = (mcds_request){
-        .command = MCDS_GET,
-        .key = parent_key(rewrite),
-        .route = mcds__map_route(map, rewrite->depth),
-    };
+    mcds_request *requests = parent_request(rewrite);
+    for (int i = 0; i < 2; i++)
+        requests[i] = (mcds_request){
+            .command = MCDS_GET,
+            .key = parent_key(rewrite),
+            .route = mcds__map_route(map, rewrite->depth),
+        };
+    rewrite->freezes = mcds__map_must_freeze(&rewrite->life, token);
+    if (rewrite->freezes) {
+        requests->command = MCDS_APPEND;
+        requests->cas = token;
+    }
+    if (!mcds__map_sets_numbers(map, &rewrite->life)) /* it cannot compare */
+        requests->cas = (mcds_cas_token){0, 0};
     rewrite->stage = GROW_READING;
-    return mcds__operation_ask(operation, parent_request(rewrite), 1);
+    return mcds__operation_ask(operation, requests, 1 + rewrite->freezes);
+}
+
+/* The key was not frozen: an append has set its open number again, or it has another floor. */
+static enum mcds__step freeze_again(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                    struct mcds__operation *operation, const mcds_reply *read)
+{
+    assert(mcds__map_is_open_number(read->cas.unique) && rewrite->thaws <= THAWS_MAX);
+    if (rewrite->thaws++ == THAWS_MAX)
+        return map_rewrite_finish(rewrite, operation);
+    mcds__map_note_floor(map, rewrite->hash, read->flags);
+    return ask_parent(rewrite, map, operation, mcds__map_seen_token(read));
 }
 
 static enum mcds__step map_rewrite_begin(struct mcds__map_rewrite *rewrite,
                                          struct mcds__map *map,
                                          struct mcds__operation *operation)
 {
-    rewrite->moved = false;
+    rewrite->moved = rewrite->lacks_memory = false;
     rewrite->fate = MCDS__MAP_UNDECIDED;
-    if (!map_rewrite_claim(rewrite, map) ||
-        mcds__map_get_scratch(&rewrite->scratch, operation->env) == NULL)
+    if (!mcds__map_claim(rewrite, map))
         return map_rewrite_finish(rewrite, operation);
+    if (mcds__map_get_scratch(&rewrite->scratch, operation->env) == NULL)
+        return map_rewrite_lack_memory(rewrite, operation);
     mcds__map_key(map, rewrite->life.number, rewrite->hash, rewrite->depth,
                   &rewrite->scratch->keys[MCDS__MAP_PARENT]);
-    return ask_parent(rewrite, map, operation);
+    rewrite->thaws = 0;
+    mcds_cas_token token = {0, 0};
+    if (mcds__map_sets_numbers(map, &rewrite->life))
+        token = mcds__map_open_token(mcds__map_assumed_flags(map, rewrite->hash));
+    return ask_parent(rewrite, map, operation, token);
 }
 
 /* A write of the parent's buffer. */
@@ -204,6 +184,8 @@ static enum mcds__step ask_swap(struct mcds__map_rewrite *rewrite, struct mcds__
     assert(stage == GROW_COMPACTING || stage == GROW_SEALING);
     *parent_request(rewrite) = write_parent(rewrite, map, MCDS_CAS, flags);
     parent_request(rewrite)->cas = rewrite->token;
+    assert(!mcds__map_must_freeze(&rewrite->life, rewrite->token));
+    mcds__map_set_number(map, &rewrite->life, parent_request(rewrite));
     rewrite->stage = stage;
     operation->connection = rewrite->token.connection;
     return mcds__operation_ask(operation, parent_request(rewrite), 1);
@@ -230,6 +212,7 @@ static bool make_child(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
         .key = key,
         .value = {value->data, value->length},
     };
+    mcds__map_set_number(map, &rewrite->life, &scratch->requests[digit]);
     return true;
 }
 
@@ -244,7 +227,7 @@ static enum mcds__step ask_children(struct mcds__map_rewrite *rewrite, struct mc
     for (uint32_t digit = 0; made && digit < MCDS__MAP_CHILDREN; digit++)
         made = make_child(rewrite, map, bucket, digit, now_ms);
     if (!made)
-        return map_rewrite_finish(rewrite, operation);
+        return map_rewrite_lack_memory(rewrite, operation);
     rewrite->stage = GROW_MAKING;
     return mcds__operation_ask_any_order(operation, rewrite->scratch->requests,
                                          MCDS__MAP_CHILDREN);
@@ -270,8 +253,10 @@ static enum mcds__step map_rewrite_ask_mark(struct mcds__map_rewrite *rewrite,
     uint32_t flags;
     mcds__bucket_init(&nothing, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
     if (!mcds__bucket_encode(&nothing, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL,
-                             MCDS__MAP_MOVED, 0, value, &flags))
+                             MCDS__MAP_MOVED, 0, value, &flags)) {
+        rewrite->lacks_memory = true;
         return finish_unmarked(rewrite, map, operation);
+    }
     *parent_request(rewrite) = write_parent(rewrite, map, MCDS_REPLACE, flags);
     parent_request(rewrite)[1] = mcds__map_request_root(map);
     rewrite->stage = GROW_MOVING;
@@ -290,18 +275,19 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
     uint32_t flags;
     size_t weight = mcds__map_weight(bucket, now_ms, &count);
     bool splits = count >= 2 && map->flat == 0 && rewrite->depth < MCDS__MAP_DEPTH_MAX &&
-                  weight > soft_size(rewrite->hash, rewrite->depth) / SPLIT_WEIGHT_PART;
+                  mcds__map_is_worth_a_split(rewrite->hash, rewrite->depth, weight);
     enum mcds__map_state state = splits ? MCDS__MAP_SEALED : MCDS__MAP_OPEN;
     if (!mcds__bucket_encode(bucket, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL, state,
                              now_ms, value, &flags))
-        return map_rewrite_finish(rewrite, operation);
+        return map_rewrite_lack_memory(rewrite, operation);
     return ask_swap(rewrite, map, operation, flags, splits ? GROW_SEALING : GROW_COMPACTING);
 }
 
 static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                    struct mcds__operation *operation)
 {
-    const mcds_reply *reply = &parent_request(rewrite)->reply;
+    const mcds_request *request = &parent_request(rewrite)[rewrite->freezes];
+    const mcds_reply *reply = &request->reply;
     enum mcds__map_state state = mcds__map_state_of(reply->flags);
     bool may_split = rewrite->depth < MCDS__MAP_DEPTH_MAX && map->flat == 0;
     if (mcds__is_refusal(reply))
@@ -310,14 +296,17 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     if (reply->outcome != MCDS_OUT_OK || state == MCDS__MAP_MOVED) {
         if (rewrite->moved)
             mcds__map_note_moved(map, rewrite->hash, rewrite->depth);
-        return map_rewrite_finish(rewrite, operation);
+        return rewrite->moved ? map_rewrite_complete(rewrite, map, operation)
+                              : map_rewrite_finish(rewrite, operation);
     }
+    if (mcds__map_must_freeze(&rewrite->life, reply->cas))
+        return freeze_again(rewrite, map, operation, reply);
     rewrite->token = reply->cas;
     struct mcds__bucket bucket;
     mcds__bucket_init(&bucket, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
     memcpy(bucket.hash_key, rewrite->life.hash_key, sizeof bucket.hash_key);
     bucket.form = map->form;
-    mcds_bytes value = mcds__operation_value(operation, parent_request(rewrite));
+    mcds_bytes value = mcds__operation_value(operation, request);
     enum mcds__step step;
     int result = mcds__map_load(&bucket, value, reply->flags);
     if (result == MCDS_OK)
@@ -327,14 +316,14 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     if (result == MCDS_CORRUPT || result == MCDS_UNSUPPORTED)
         step = map_rewrite_refuse_value(rewrite, operation, result);
     else if (result != MCDS_OK)
-        step = map_rewrite_finish(rewrite, operation);
+        step = map_rewrite_lack_memory(rewrite, operation);
     else if (state == MCDS__MAP_SEALED)
         step = ask_children(rewrite, map, &bucket, operation);
     else if (mcds__map_must_rewrite(map, rewrite->hash, rewrite->depth, reply->flags,
                                     value.length, rewrite->needs))
         step = rewrite_parent(rewrite, map, &bucket, operation);
     else
-        step = map_rewrite_finish(rewrite, operation);
+        step = map_rewrite_complete(rewrite, map, operation);
     mcds__bucket_free(&bucket);
     return step;
 }
@@ -353,10 +342,11 @@ static enum mcds__step take_seal(struct mcds__map_rewrite *rewrite, struct mcds_
     memcpy(bucket.hash_key, rewrite->life.hash_key, sizeof bucket.hash_key);
     bucket.form = map->form;
     int result = mcds__map_load(&bucket, request->value, request->flags);
+    assert(result == MCDS_OK || result == MCDS_NO_MEMORY); /* it was made here */
     if (result == MCDS_OK)
         note_fate(rewrite, &bucket, MCDS__MAP_SEALED);
     enum mcds__step step = result == MCDS_OK ? ask_children(rewrite, map, &bucket, operation)
-                                             : map_rewrite_finish(rewrite, operation);
+                                             : map_rewrite_lack_memory(rewrite, operation);
     mcds__bucket_free(&bucket);
     return step;
 }
@@ -380,13 +370,15 @@ static enum mcds__step take_children(struct mcds__map_rewrite *rewrite, struct m
     return map_rewrite_ask_mark(rewrite, map, operation);
 }
 
-static enum mcds__step take_compaction(struct mcds__map_rewrite *rewrite,
+static enum mcds__step take_compaction(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                        struct mcds__operation *operation)
 {
     assert(rewrite->stage == GROW_COMPACTING);
     const mcds_reply *reply = &parent_request(rewrite)->reply;
-    return mcds__is_refusal(reply) ? map_rewrite_refuse(rewrite, operation, reply)
-                                   : map_rewrite_finish(rewrite, operation);
+    if (mcds__is_refusal(reply))
+        return map_rewrite_refuse(rewrite, operation, reply);
+    return reply->outcome == MCDS_OUT_OK ? map_rewrite_complete(rewrite, map, operation)
+                                         : map_rewrite_finish(rewrite, operation);
 }
 
 /* The life is over, and the drop may have erased this key before the children were made. */
@@ -424,7 +416,7 @@ static enum mcds__step map_rewrite_take_mark(struct mcds__map_rewrite *rewrite,
         return finish_unmarked(rewrite, map, operation);
     rewrite->moved = true;
     mcds__map_note_moved(map, rewrite->hash, rewrite->depth);
-    return map_rewrite_finish(rewrite, operation);
+    return map_rewrite_complete(rewrite, map, operation);
 }
 
 enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
@@ -446,6 +438,6 @@ enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct
     case GROW_UNDOING:
         return map_rewrite_finish(rewrite, operation);
     default:
-        return take_compaction(rewrite, operation);
+        return take_compaction(rewrite, map, operation);
     }
 }

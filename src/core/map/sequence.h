@@ -23,6 +23,40 @@ bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth);
 _Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash,
                                             uint32_t depth);
 
+/* Whether a record that ends at this size may be the first that makes the key too large. */
+bool mcds__map_passes_soft_size(uint64_t hash, uint32_t depth, size_t size, size_t length);
+/* Whether entries of this weight are split. */
+bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight);
+/* Whether the key may have grown although no append has shown that: a reply was lost, or a rewriting
+ * has not ended. The next append of this handle then looks. True also for a few others. */
+bool mcds__map_wants_look(struct mcds__map *map, uint64_t hash, uint32_t depth);
+void mcds__map_want_look(struct mcds__map *map, uint64_t hash, uint32_t depth);
+void mcds__map_want_no_look(struct mcds__map *map, uint64_t hash, uint32_t depth);
+/* One operation of a handle at a time rewrites a key; the others wait. False: another does. */
+bool mcds__map_claim(struct mcds__map_rewrite *rewrite, struct mcds__map *map);
+void mcds__map_unclaim(struct mcds__map_rewrite *rewrite);
+
+/* Open numbers (number.c). Whether a CAS number is one. */
+bool mcds__map_is_open_number(uint64_t number);
+/* That of an OPEN key with these flags. */
+uint64_t mcds__map_open_number(uint32_t flags);
+/* Whether a key with this number must be frozen before it is read to be rewritten. */
+bool mcds__map_must_freeze(const struct mcds__map_life *life, mcds_cas_token token);
+/* Whether this handle compares and sets them in this life. */
+bool mcds__map_sets_numbers(const struct mcds__map *map, const struct mcds__map_life *life);
+/* Let a store with flags set the number, if the key is OPEN afterwards. */
+void mcds__map_set_number(const struct mcds__map *map, const struct mcds__map_life *life,
+                          mcds_request *request);
+/* Let an append compare this number, and set the open number of an OPEN key with these flags. */
+void mcds__map_compare_number(const struct mcds__map *map, const struct mcds__map_life *life,
+                              mcds_request *append, mcds_cas_token token, uint32_t flags);
+/* The flags that the key of the hash is assumed to have, without the size of its snapshot. */
+uint32_t mcds__map_assumed_flags(struct mcds__map *map, uint64_t hash);
+void mcds__map_note_floor(struct mcds__map *map, uint64_t hash, uint32_t flags);
+/* What an append compares: the open number of these flags, or the number that a look has shown. */
+mcds_cas_token mcds__map_open_token(uint32_t flags);
+mcds_cas_token mcds__map_seen_token(const mcds_reply *looked);
+
 /* Wait while an operation of this handle rewrites the key of this depth, or too much is in flight
  * to it. True: the step is *step_out. False: the update may append. */
 bool mcds__map_waits_for_turn(struct mcds__map_update *update,
@@ -42,9 +76,20 @@ void mcds__map_update_set_life(struct mcds__map_update *update,
 void mcds__map_resign(struct mcds__map_update *update);
 
 /* Append the record to the key of this depth, then read the key and perhaps the root: in this
- * order, on one server. */
+ * order, on one server. The key is not read if the store shows its state in the reply of the
+ * append. */
 enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
                                      struct mcds__operation *operation, uint32_t depth);
+/* Fill the question about the record and its key; `needs` as that of the rewriting. */
+void mcds__map_fill_rewrite(struct mcds__map_update *update, size_t needs);
+/* Read the flags of the key above this depth. */
+enum mcds__step mcds__map_ask_above(struct mcds__map_update *update,
+                                    struct mcds__operation *operation, uint32_t depth);
+/* Let the replies be those of a batch that reads the key. Where the key was not read and the append
+ * does not show its state, the read has no outcome. */
+void mcds__map_take_replies(struct mcds__map_update *update);
+/* Set whether the key, in which the record counts, has grown. `looked` is the reply of the read. */
+void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *looked);
 /* Let the next of these batches begin with an add of the key of a flat map, empty. False: no
  * memory. */
 bool mcds__map_fill_add(struct mcds__map_update *update);
@@ -59,9 +104,15 @@ int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation 
 void mcds__map_fill_room_check(struct mcds__map_update *update);
 bool mcds__map_take_room_check(const struct mcds__map_update *update);
 
+/* What the rewriting has read shows that the record counts nowhere. A sealed key without the record
+ * voids it, whenever it arrives, and the keys above had not counted it: unless it was sent to a
+ * deeper key. An open key without it has no deeper ones, but a late record may still arrive. */
+bool mcds__map_counts_nowhere(const struct mcds__map_update *update);
+
 /* The ends of an update. A failure is AMBIGUOUS while the record is in doubt. The second: with the
  * result of this reply. The third: the store has refused the append. The fourth: the deadline has
- * passed: other clients rewrote the key, or the store could not be reached. */
+ * passed: other clients rewrote the key, or the store could not be reached. The fifth: the same, or
+ * this process has no memory to rewrite the key. */
 enum mcds__step mcds__map_finish(struct mcds__map_update *update,
                                  struct mcds__operation *operation, int result,
                                  const mcds_reason *detail);
@@ -72,6 +123,8 @@ enum mcds__step mcds__map_fail_append(struct mcds__map_update *update,
 enum mcds__step mcds__map_finish_waiting(struct mcds__map_update *update,
                                          struct mcds__operation *operation,
                                          const mcds_reason *detail);
+enum mcds__step mcds__map_finish_unrewritten(struct mcds__map_update *update,
+                                             struct mcds__operation *operation);
 /* The record counts. Or the life in which it may count is over: whether the store has lost it, the
  * next operation says; this one says only that its own change is in doubt. */
 enum mcds__step mcds__map_finish_done(struct mcds__map_update *update,

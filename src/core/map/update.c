@@ -9,6 +9,8 @@
  * only vanish by eviction. A store that evicts it this often in a row has no room for it. */
 #define ROOTINGS_MAX 3
 #define REJECTIONS_MAX 2
+/* Refusals of an append because of the number of an open key, before the update pauses. */
+#define REFUSALS_MAX 8
 enum {
     UPDATE_BEGIN,
     UPDATE_APPENDING,
@@ -62,17 +64,6 @@ static enum mcds__step take_refused_rewrite(struct mcds__map_update *update,
     return mcds__map_finish(update, operation, operation->result, operation->detail);
 }
 
-/* What the rewriting has read shows that the record counts nowhere. A sealed key without the record
- * voids it, whenever it arrives, and the keys above had not counted it: unless it was sent to a
- * deeper key. An open key without it has no deeper ones, but a late record may still arrive. */
-static bool counts_nowhere(const struct mcds__map_update *update)
-{
-    assert(update->is_late <= update->doubt);
-    if (update->rewrite.fate == MCDS__MAP_NOT_IN_OPEN)
-        return !update->is_late;
-    return update->rewrite.fate == MCDS__MAP_VOID && update->deepest <= update->depth;
-}
-
 /* Continue the rewriting of the key, or finish after it. */
 static enum mcds__step take_rewrite(struct mcds__map_update *update,
                                     struct mcds__operation *operation)
@@ -83,7 +74,7 @@ static enum mcds__step take_rewrite(struct mcds__map_update *update,
         return step;
     if (update->stage == UPDATE_GROWING)
         return mcds__map_finish_done(update, operation);
-    if (counts_nowhere(update))
+    if (mcds__map_counts_nowhere(update))
         update->doubt = update->is_late = false;
     bool is_resolved = update->stage == UPDATE_RESOLVING &&
                        update->rewrite.fate != MCDS__MAP_UNDECIDED;
@@ -92,9 +83,10 @@ static enum mcds__step take_rewrite(struct mcds__map_update *update,
     update->stage = UPDATE_BEGIN;
     if (update->rewrite.moved && update->moves++ < MCDS__MAP_MOVES_MAX)
         return map_update_begin(update, operation);
-    if (mcds__operation_wait(operation, MCDS__MAP_REWRITE_WAIT_NS))
+    bool waits = update->doubt || !update->rewrite.lacks_memory;
+    if (waits && mcds__operation_wait(operation, MCDS__MAP_REWRITE_WAIT_NS))
         return MCDS__SLEEP;
-    return mcds__map_finish_waiting(update, operation, MCDS__WHY(KEY_REWRITTEN));
+    return mcds__map_finish_unrewritten(update, operation);
 }
 
 static enum mcds__step map_update_grow(struct mcds__map_update *update,
@@ -102,13 +94,7 @@ static enum mcds__step map_update_grow(struct mcds__map_update *update,
 {
     assert(stage >= UPDATE_RESOLVING);
     assert(update->numbered || stage == UPDATE_GROWING);
-    update->rewrite.life = update->life;
-    update->rewrite.hash = update->hash;
-    update->rewrite.depth = update->depth;
-    update->rewrite.writer = update->writer;
-    update->rewrite.seq = update->seq;
-    update->rewrite.second = (uint32_t)(update->time_ms / 1000);
-    update->rewrite.needs = stage == UPDATE_HELPING ? update->record.length : 0;
+    mcds__map_fill_rewrite(update, stage == UPDATE_HELPING ? update->record.length : 0);
     update->stage = stage;
     return take_rewrite(update, operation);
 }
@@ -218,7 +204,7 @@ static enum mcds__step take_open(struct mcds__map_update *update,
     if (mcds__map_is_below_floor(looked->flags, update->time_ms))
         return mcds__map_finish(update, operation, MCDS_IO, MCDS__WHY(CLOCK_BEHIND));
     update->doubt = true;
-    if (size >= update->record.length &&
+    if (!update->is_told && size >= update->record.length &&
         !mcds__map_has_room_at(looked->flags, size - update->record.length))
         return map_update_grow(update, operation, UPDATE_HELPING);
     int result = update->wants_code ? mcds__map_read_code(update, operation) : MCDS_OK;
@@ -228,8 +214,8 @@ static enum mcds__step take_open(struct mcds__map_update *update,
     if (result != MCDS_OK)
         return mcds__map_finish(update, operation, result, mcds__map_reason(result));
     mcds__map_note_depth(update->map, update->hash, update->depth);
-    update->grows = mcds__map_must_rewrite(update->map, update->hash, update->depth,
-                                           looked->flags, size, 0);
+    update->refusals = 0;
+    mcds__map_note_growth(update, looked);
     return prove(update, operation);
 }
 
@@ -254,6 +240,32 @@ static enum mcds__step map_update_go_on(struct mcds__map_update *update,
     default:
         return mcds__map_finish(update, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     }
+}
+
+/* The key has another number, so the record was not appended. If it is open, it has another floor
+ * or was frozen, probably because it has grown. */
+static enum mcds__step take_other_number(struct mcds__map_update *update,
+                                         struct mcds__operation *operation)
+{
+    const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
+    enum mcds__map_state state = mcds__map_state_of(looked->flags);
+    if (state != MCDS__MAP_OPEN)
+        return map_update_go_on(update, operation, state);
+    mcds__map_note_floor(update->map, update->hash, looked->flags);
+    if (update->refusals++ < REFUSALS_MAX) {
+        if (mcds__map_must_rewrite(update->map, update->hash, update->depth, looked->flags,
+                                   looked->value_length, 0))
+            return map_update_grow(update, operation, UPDATE_HELPING);
+        update->must_look = false;
+        update->token = mcds__map_seen_token(looked);
+        update->seen = looked->flags;
+        return map_update_ask_at(update, operation, update->depth);
+    }
+    update->refusals = 0;
+    update->stage = UPDATE_BEGIN;
+    return mcds__operation_wait(operation, 0)
+               ? MCDS__SLEEP
+               : mcds__map_finish_waiting(update, operation, MCDS__WHY(KEY_REWRITTEN));
 }
 
 /* The record was appended; the key's state after it decides. SEALED or MOVED: it was appended
@@ -324,12 +336,23 @@ static enum mcds__step take_no_room(struct mcds__map_update *update,
                          : mcds__map_fail_append(update, operation);
 }
 
+/* The reply of the append does not show the state of the key: the next one is followed by a look. A
+ * record that was appended twice counts once. */
+static enum mcds__step append_and_look(struct mcds__map_update *update,
+                                       struct mcds__operation *operation)
+{
+    assert(!update->must_look && !update->looks);
+    update->must_look = true;
+    return map_update_ask_at(update, operation, update->depth);
+}
+
 static enum mcds__step map_update_take_append(struct mcds__map_update *update,
                                               struct mcds__operation *operation)
 {
     const mcds_reply *appended = &update->requests[MCDS__MAP_APPEND].reply;
     const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
     mcds__map_give_turn(update);
+    mcds__map_take_replies(update);
     update->is_late = update->is_late || appended->outcome == MCDS_OUT_UNKNOWN ||
                       (appended->outcome == MCDS_OUT_OK && looked->outcome != MCDS_OUT_OK);
     update->doubt = update->doubt || update->is_late;
@@ -340,10 +363,14 @@ static enum mcds__step map_update_take_append(struct mcds__map_update *update,
         return try_later(update, operation, appended);
     if (mcds__is_refusal(appended))
         return take_no_room(update, operation);
+    if (looked->outcome == MCDS_OUT_NONE)
+        return append_and_look(update, operation);
     if (mcds__is_transport_trouble(looked))
         return try_later(update, operation, looked);
     if (looked->outcome != MCDS_OUT_OK && looked->outcome != MCDS_OUT_MISS)
         return mcds__map_fail(update, operation, looked);
+    if (appended->outcome == MCDS_OUT_EXISTS && looked->outcome == MCDS_OUT_OK)
+        return take_other_number(update, operation);
     if (appended->outcome != MCDS_OUT_OK)
         return map_update_take_refusal(update, operation);
     if (looked->outcome == MCDS_OUT_MISS)
@@ -377,6 +404,7 @@ static enum mcds__step take_making(struct mcds__map_update *update,
         update->depth = update->map->flat;
         update->key = making->scratch->keys[0];
         update->proof = (struct mcds__map_proof){.seen = making->life.number};
+        update->looks = true;
         mcds__map_take_making(making, &update->requests[MCDS__MAP_APPEND],
                               &update->requests[MCDS__MAP_LOOK]);
         return map_update_take_append(update, operation);
@@ -397,18 +425,6 @@ static enum mcds__step take_making(struct mcds__map_update *update,
     if (is_other)
         return mcds__map_finish_waiting(update, operation, MCDS__WHY(OTHERS_MAKE_IT));
     return mcds__map_finish(update, operation, operation->result, operation->detail);
-}
-
-/* A record is appended to a key only after the split that made it has ended. */
-static enum mcds__step ask_above(struct mcds__map_update *update,
-                                 struct mcds__operation *operation, uint32_t depth)
-{
-    update->depth = depth;
-    mcds__map_key(update->map, update->life.number, update->hash, depth - 1, &update->key);
-    update->requests[MCDS__MAP_LOOK] = mcds__map_get_at(
-        update->map, mcds__key_bytes(&update->key), depth - 1);
-    update->stage = UPDATE_LOOKING_ABOVE;
-    return mcds__operation_ask_repeatable(operation, &update->requests[MCDS__MAP_LOOK], 1);
 }
 
 static enum mcds__step take_above(struct mcds__map_update *update,
@@ -447,8 +463,11 @@ static enum mcds__step map_update_begin(struct mcds__map_update *update,
         return step;
     mcds__map_take_number(update);
     update->has_asked = true;
-    if (!mcds__map_has_split_above(update->map, update->hash, depth))
-        return ask_above(update, operation, depth);
+    if (!mcds__map_has_split_above(update->map, update->hash, depth)) {
+        /* A record is appended to a key only after the split that made it has ended. */
+        update->stage = UPDATE_LOOKING_ABOVE;
+        return mcds__map_ask_above(update, operation, depth);
+    }
     return map_update_ask_at(update, operation, depth);
 }
 

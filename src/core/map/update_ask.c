@@ -4,6 +4,76 @@
 #include "base/buffer.h"
 #include "core/map/sequence.h"
 
+void mcds__map_fill_rewrite(struct mcds__map_update *update, size_t needs)
+{
+    assert(update->numbered || needs == 0);
+    update->rewrite.life = update->life;
+    update->rewrite.hash = update->hash;
+    update->rewrite.depth = update->depth;
+    update->rewrite.writer = update->writer;
+    update->rewrite.seq = update->seq;
+    update->rewrite.second = (uint32_t)(update->time_ms / 1000);
+    update->rewrite.needs = needs;
+}
+
+/* Whether the batch must read the key. A change that returns its outcome needs the value. The number
+ * does not show that a key has grown; only the size after the append that makes it grow does. */
+static bool must_look(const struct mcds__map_update *update)
+{
+    bool compares = update->requests[MCDS__MAP_APPEND].cas.connection != 0;
+    if (update->wants_code || update->must_look)
+        return true;
+    if (mcds__store_has(update->map->store, MCDS_STATE_AFTER_APPEND))
+        return false;
+    return !compares || mcds__map_wants_look(update->map, update->hash, update->depth);
+}
+
+/* Let the append compare the number that a look has shown, or that of the assumed flags. */
+static void compare_number(struct mcds__map_update *update)
+{
+    if (update->token.connection == 0) {
+        update->seen = mcds__map_assumed_flags(update->map, update->hash);
+        update->token = mcds__map_open_token(update->seen);
+    }
+    mcds__map_compare_number(update->map, &update->life, &update->requests[MCDS__MAP_APPEND],
+                             update->token, update->seen);
+    update->token = (mcds_cas_token){0, 0};
+}
+
+void mcds__map_take_replies(struct mcds__map_update *update)
+{
+    const mcds_reply *appended = &update->requests[MCDS__MAP_APPEND].reply;
+    mcds_request *look = &update->requests[MCDS__MAP_LOOK];
+    update->is_told = false;
+    if (appended->outcome == MCDS_OUT_UNKNOWN)
+        mcds__map_want_look(update->map, update->hash, update->depth);
+    assert(update->requests[MCDS__MAP_APPEND].command == MCDS_APPEND);
+    if (update->looks)
+        return;
+    update->requests[MCDS__MAP_ROOT] = *look;
+    look->reply = *appended;
+    update->is_told = update->requests[MCDS__MAP_APPEND].cas.connection != 0;
+    if (update->is_told) /* the other bits of the flags are not known */
+        look->reply.flags = (uint32_t)update->requests[MCDS__MAP_APPEND].initial;
+    if (appended->outcome != MCDS_OUT_OK ||
+        mcds__map_state_of(look->reply.flags) == MCDS__MAP_FOREIGN)
+        look->reply.outcome = MCDS_OUT_NONE;
+}
+
+void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *looked)
+{
+    size_t size = looked->value_length;
+    update->grows = update->is_told
+                        ? mcds__map_passes_soft_size(update->hash, update->depth, size,
+                                                     update->record.length)
+                        : mcds__map_must_rewrite(update->map, update->hash, update->depth,
+                                                 looked->flags, size, 0);
+    if (update->grows)
+        mcds__map_want_look(update->map, update->hash, update->depth);
+    else if (!update->is_told)
+        mcds__map_want_no_look(update->map, update->hash, update->depth);
+}
+
 enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
                                      struct mcds__operation *operation, uint32_t depth)
 {
@@ -29,12 +99,18 @@ enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
         .key = key,
         .route = route,
     };
+    compare_number(update);
+    update->looks = must_look(update);
     uint32_t first = update->adds ? MCDS__MAP_ADD : MCDS__MAP_APPEND;
+    uint32_t last = update->looks ? MCDS__MAP_ROOT : MCDS__MAP_LOOK;
     uint32_t roots = mcds__map_prove_along(&update->proof, map, update->life.number, operation,
-                                           &update->requests[MCDS__MAP_ROOT]);
-    uint32_t count = MCDS__MAP_ROOT + roots - first;
+                                           &update->requests[last]);
+    uint32_t count = last + roots - first;
     mcds__map_take_turn(update, operation);
-    if (roots > 0)
+    uint64_t connection = update->requests[MCDS__MAP_APPEND].cas.connection;
+    bool is_assigned = connection != 0 && connection != MCDS_ANY_CONNECTION;
+    operation->connection = is_assigned ? connection : 0;
+    if (roots > 0 || is_assigned)
         return mcds__operation_ask_repeatable(operation, &update->requests[first], count);
     return mcds__operation_ask_combinable(operation, &update->requests[first], count);
 }
@@ -72,10 +148,21 @@ void mcds__map_fill_room_check(struct mcds__map_update *update)
 
 bool mcds__map_take_room_check(const struct mcds__map_update *update)
 {
-    assert(!update->proof.looks);
+    assert(!update->proof.looks && update->looks);
     const mcds_reply *before = &update->requests[MCDS__MAP_ADD].reply;
     const mcds_reply *after = &update->requests[MCDS__MAP_LOOK].reply;
     return update->requests[MCDS__MAP_APPEND].reply.outcome == MCDS_OUT_NOT_STORED &&
            before->outcome == MCDS_OUT_OK && after->outcome == MCDS_OUT_OK &&
            before->cas.connection != 0 && before->cas.unique == after->cas.unique;
+}
+
+enum mcds__step mcds__map_ask_above(struct mcds__map_update *update,
+                                    struct mcds__operation *operation, uint32_t depth)
+{
+    assert(depth > 0 && depth <= MCDS__MAP_DEPTH_MAX);
+    update->depth = depth;
+    mcds__map_key(update->map, update->life.number, update->hash, depth - 1, &update->key);
+    update->requests[MCDS__MAP_LOOK] = mcds__map_get_at(
+        update->map, mcds__key_bytes(&update->key), depth - 1);
+    return mcds__operation_ask_repeatable(operation, &update->requests[MCDS__MAP_LOOK], 1);
 }

@@ -20,6 +20,15 @@ enum mcds__step mcds__map_finish_waiting(struct mcds__map_update *update,
     return mcds__map_finish(update, operation, operation->result, operation->detail);
 }
 
+enum mcds__step mcds__map_finish_unrewritten(struct mcds__map_update *update,
+                                             struct mcds__operation *operation)
+{
+    if (!update->rewrite.lacks_memory)
+        return mcds__map_finish_waiting(update, operation, MCDS__WHY(KEY_REWRITTEN));
+    operation->peer = NULL;
+    return mcds__map_finish(update, operation, MCDS_NO_MEMORY, MCDS__WHY(NO_MEMORY_TO_REWRITE));
+}
+
 enum mcds__step mcds__map_finish_done(struct mcds__map_update *update,
                                       struct mcds__operation *operation)
 {
@@ -53,4 +62,12 @@ enum mcds__step mcds__map_fail_append(struct mcds__map_update *update,
     assert(appended->outcome == MCDS_OUT_NOT_STORED); /* see mcds__map_take_room_check */
     operation->peer = appended->peer;
     return mcds__map_finish(update, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
+}
+
+bool mcds__map_counts_nowhere(const struct mcds__map_update *update)
+{
+    assert(update->is_late <= update->doubt);
+    if (update->rewrite.fate == MCDS__MAP_NOT_IN_OPEN)
+        return !update->is_late;
+    return update->rewrite.fate == MCDS__MAP_VOID && update->deepest <= update->depth;
 }

@@ -1,0 +1,108 @@
+/* Map: when a key must be rewritten, and which keys the operations of one handle rewrite. */
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "core/map/sequence.h"
+
+/* A key is not split if its entries take less than this fraction of the soft size. */
+#define SPLIT_WEIGHT_PART 4
+
+/* The value for a key in `growing`, never 0. */
+static uint64_t mark_of(uint64_t hash, uint32_t depth)
+{
+    assert(depth <= MCDS__MAP_DEPTH_MAX);
+    unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * depth;
+    uint64_t prefix = depth == 0 ? 0 : hash >> shift;
+    return prefix << 4 | (depth + 1);
+}
+
+static size_t soft_size(uint64_t hash, uint32_t depth)
+{
+    if (depth == 0)
+        return MCDS__MAP_SOFT;
+    uint64_t mixed = mark_of(hash, depth) * UINT64_C(0x9E3779B97F4A7C15) >> 32;
+    return MCDS__MAP_SOFT_MIN + mixed % (MCDS__MAP_SOFT_MAX - MCDS__MAP_SOFT_MIN);
+}
+
+bool mcds__map_must_rewrite(const struct mcds__map *map, uint64_t hash, uint32_t depth,
+                            uint32_t flags, size_t size, size_t needs)
+{
+    bool has_doubled = size > 2 * mcds__map_snapshot_end(flags);
+    return (size > soft_size(hash, depth) &&
+            (has_doubled || !mcds__map_has_room_at(flags, size))) ||
+           size + needs > mcds__store_can(map->store).value_max;
+}
+
+bool mcds__map_passes_soft_size(uint64_t hash, uint32_t depth, size_t size, size_t length)
+{
+    size_t soft = soft_size(hash, depth);
+    assert(soft >= MCDS__MAP_SOFT_MIN && soft < MCDS__MAP_SOFT_MAX);
+    return length > size || size / soft != (size - length) / soft;
+}
+
+bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight)
+{
+    return weight > soft_size(hash, depth) / SPLIT_WEIGHT_PART;
+}
+
+static uint32_t rewrite_number_of(uint64_t hash, uint32_t depth)
+{
+    uint64_t mark = mark_of(hash, depth);
+    return (uint32_t)((mark >> 4 ^ mark) % MCDS__MAP_REWRITES_MAX);
+}
+
+_Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash,
+                                            uint32_t depth)
+{
+    return &map->under_way[rewrite_number_of(hash, depth)];
+}
+
+bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth)
+{
+    const _Atomic uint64_t *place = &map->growing[rewrite_number_of(hash, depth)];
+    return atomic_load_explicit(place, memory_order_relaxed) == mark_of(hash, depth);
+}
+
+static uint64_t bit_of(uint64_t hash, uint32_t depth)
+{
+    return UINT64_C(1) << rewrite_number_of(hash, depth);
+}
+static_assert(MCDS__MAP_REWRITES_MAX <= 64, "each key that is rewritten has a bit");
+
+bool mcds__map_wants_look(struct mcds__map *map, uint64_t hash, uint32_t depth)
+{
+    uint64_t bits = atomic_load_explicit(&map->looks_wanted, memory_order_relaxed);
+    return bits != 0 && (bits & bit_of(hash, depth)) != 0;
+}
+
+void mcds__map_want_look(struct mcds__map *map, uint64_t hash, uint32_t depth)
+{
+    atomic_fetch_or_explicit(&map->looks_wanted, bit_of(hash, depth), memory_order_relaxed);
+}
+
+void mcds__map_want_no_look(struct mcds__map *map, uint64_t hash, uint32_t depth)
+{
+    if (mcds__map_wants_look(map, hash, depth))
+        atomic_fetch_and_explicit(&map->looks_wanted, ~bit_of(hash, depth),
+                                  memory_order_relaxed);
+}
+
+bool mcds__map_claim(struct mcds__map_rewrite *rewrite, struct mcds__map *map)
+{
+    assert(rewrite->claimed == NULL);
+    _Atomic uint64_t *place = &map->growing[rewrite_number_of(rewrite->hash, rewrite->depth)];
+    uint64_t expected = 0;
+    if (!atomic_compare_exchange_strong(place, &expected,
+                                        mark_of(rewrite->hash, rewrite->depth)))
+        return false;
+    rewrite->claimed = place;
+    return true;
+}
+
+void mcds__map_unclaim(struct mcds__map_rewrite *rewrite)
+{
+    assert(rewrite->claimed == NULL || atomic_load(rewrite->claimed) != 0);
+    if (rewrite->claimed != NULL)
+        atomic_store(rewrite->claimed, 0);
+    rewrite->claimed = NULL;
+}
