@@ -1,6 +1,10 @@
 /* STRUCTURE STORE: the cases of one structure against one backend. Prints what is skipped and why;
- * ends with 77 when what the backend needs is not installed. */
+ * ends with 77 when what the backend needs is not installed. On a store whose clock is not ours the
+ * cases that wait for it run beside the others, each in a process of its own. */
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/environment.h"
 #include "structures/suite.h"
@@ -114,34 +118,86 @@ static void ask(void **state)
     asked->question->function(&suite);
 }
 
-static size_t gather(struct asked *asked, struct CMUnitTest *tests)
+static size_t gather(struct asked *asked)
 {
     static const char *const ways[] = {"", ", through a pipeline", ", in a crowd"};
     size_t count = 0;
     for (size_t i = 0; i < suite_cases.count; i++) {
         const struct suite_case *question = &suite_cases.cases[i];
-        for (enum mode mode = WAITING; mode <= question->last && count < TESTS_MAX;
-             mode++, count++) {
+        for (enum mode mode = WAITING; mode <= question->last; mode++, count++) {
+            assert_true(count < TESTS_MAX);
             asked[count].question = question;
             asked[count].mode = mode;
             (void)snprintf(asked[count].name, sizeof asked[count].name, "%s%s", question->name,
                            ways[mode]);
-            tests[count] = (struct CMUnitTest){asked[count].name, ask, begin_case, end_case,
-                                               &asked[count]};
         }
     }
     return count;
 }
 
+static int run(const char *store, struct asked *asked, size_t count)
+{
+    static struct CMUnitTest tests[TESTS_MAX];
+    for (size_t i = 0; i < count; i++)
+        tests[i] = (struct CMUnitTest){asked[i].name, ask, begin_case, end_case, &asked[i]};
+    return count == 0 ? 0 : _cmocka_run_group_tests(store, tests, count, NULL, NULL);
+}
+
+/* A process that runs one case, with names of its own, and what it prints. */
+struct aside {
+    pid_t process;
+    FILE *printed;
+};
+
+static struct aside begin_aside(const char *store, struct asked *asked, uint32_t serial)
+{
+    struct aside aside = {.printed = tmpfile()};
+    assert_non_null(aside.printed);
+    (void)fflush(NULL);
+    aside.process = fork();
+    assert_true(aside.process >= 0);
+    if (aside.process > 0)
+        return aside;
+    suite.case_serial = TESTS_MAX * (serial + 1);
+    if (dup2(fileno(aside.printed), STDOUT_FILENO) < 0 ||
+        dup2(fileno(aside.printed), STDERR_FILENO) < 0)
+        exit(EXIT_FAILURE);
+    exit(run(store, asked, 1));
+}
+
+/* Prints what it has printed. Returns how many cases failed. */
+static int end_aside(struct aside aside)
+{
+    char line[1024];
+    int status;
+    while (waitpid(aside.process, &status, 0) < 0 && errno == EINTR)
+        continue;
+    rewind(aside.printed);
+    while (fgets(line, sizeof line, aside.printed) != NULL)
+        (void)fputs(line, stdout);
+    (void)fclose(aside.printed);
+    return status == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
-    static struct asked asked[TESTS_MAX];
-    static struct CMUnitTest tests[TESTS_MAX];
+    static struct asked asked[TESTS_MAX], here[TESTS_MAX];
+    static struct aside asides[TESTS_MAX];
     suite.fixture = fixture_or_exit(argc, argv);
     suite.own_clock = fixture_has_own_clock(suite.fixture);
     make_env();
-    size_t count = gather(asked, tests);
-    int failed = _cmocka_run_group_tests(argv[1], tests, count, NULL, NULL);
+    size_t count = gather(asked), count_here = 0, count_aside = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (suite.own_clock && asked[i].question->waits) {
+            asides[count_aside] = begin_aside(argv[1], &asked[i], (uint32_t)i);
+            count_aside++;
+        } else {
+            here[count_here++] = asked[i];
+        }
+    }
+    int failed = run(argv[1], here, count_here);
+    for (size_t i = 0; i < count_aside; i++)
+        failed += end_aside(asides[i]);
     fixture_stop(suite.fixture);
     return failed;
 }

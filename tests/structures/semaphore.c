@@ -399,7 +399,7 @@ static const struct suite_case cases[] = {
     CASE(a_resize_holds_for_all_handles),
     CASE(a_slot_that_has_ended_is_returned),
     CASE(another_number_is_refused),
-    CASE(a_dead_holder_costs_one_lease),
+    CASE_WAITS(a_dead_holder_costs_one_lease),
     CASE(waiting_runs_out),
     CASE(lost_settings_are_made_again),
     CASE(foreign_values_are_corrupt),

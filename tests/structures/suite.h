@@ -47,18 +47,27 @@ struct suite_case {
     const char *name;
     void (*function)(struct suite *suite);
     enum mode last; /* of the ways to run it */
+    bool waits; /* for the clock of the store: it runs beside the others if that is not ours */
 };
 #define CASE(function)                                                                         \
     {                                                                                          \
-#function, function, CROWDED                                                           \
+#function, function, CROWDED, false                                                    \
     }
 #define CASE_ONCE(function)                                                                    \
     {                                                                                          \
-#function, function, WAITING                                                           \
+#function, function, WAITING, false                                                    \
     }
 #define CASE_TWICE(function)                                                                   \
     {                                                                                          \
-#function, function, PIPED                                                             \
+#function, function, PIPED, false                                                      \
+    }
+#define CASE_WAITS(function)                                                                   \
+    {                                                                                          \
+#function, function, CROWDED, true                                                     \
+    }
+#define CASE_WAITS_ONCE(function)                                                              \
+    {                                                                                          \
+#function, function, WAITING, true                                                     \
     }
 
 /* What a program runs: each of them defines one. */
