@@ -53,7 +53,7 @@ echo "-> $?"
 mcds set add picky a b
 mcds set has picky -
 # Whether its time was up before or after the last try is chance.
-head -n 1 odd | mcds set add none -s memcached:///nowhere.sock >seen 2>&1
+head -n 1 odd | mcds set add none -s memcached:///nowhere.sock --timeout 1s >seen 2>&1
 echo "-> $?"
 sed 's/add: .*/add: .../' seen
 seq 3000 | mcds set add many
