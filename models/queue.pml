@@ -1,0 +1,277 @@
+/* The parts of a queue: the order of the records in a part decides who gets which job. A part takes
+   one job here and is closed then; a pusher that sees a closed part opens the next one with its
+   record. A record whose reply is lost is repeated with its id, and a copy may arrive late. A claim
+   ends at its deadline; tries count the claims of a job and are the receipt of its holder. A worker
+   that finds a part closed and without jobs opens the next one, raises the head, and then gives the
+   part an end: its mark stays longer than any request is under way. Workers die between two steps.
+   A part is rewritten by compare-and-set as any key of a map is (growth.pml), which changes nothing here.
+     kept     a job whose push was acknowledged is found from the head until a worker is done
+     alone    no job is handed to a second worker while the first one has its claim
+     done     a job that is done is not handed out again
+   -DPOP      a claim removes the job
+   -DNOID     a repeated or late record counts again
+   -DNOTRY    a worker gives a job back without its receipt
+   -DOPENS    a push opens a part that is missing, whatever its writer knows
+   -DSTALE    a pusher that finds its part closed opens the next one without a look at the numbers
+   -DNOHEAD   a part gets its end before the head is raised
+   -DSKIP     the head passes a closed part whose job is claimed
+   -DDEADLAST a job with too many tries is removed first and then kept among the dead
+   -DNOMARK   a part that is finished is erased at once */
+#define JOBS 1
+#define PARTS 3
+#define WORKERS 2
+#define TRIES 1
+#define CLAIMS (TRIES + 2)   /* of a job, in this model */
+#define NONE 255
+
+mtype = { ABSENT, OPEN, CLOSED, ENDED };
+mtype is[PARTS] = ABSENT;
+byte job[PARTS] = NONE;      /* the job in it; NONE: none */
+bool waits[PARTS] = false;   /* it is not claimed */
+byte tries[PARTS] = 0;
+byte holder[PARTS] = NONE;   /* the worker whose claim has not ended; a late claim has none */
+byte known[PARTS] = 0;       /* the outcome of the record in doubt, which the part keeps with its id */
+byte head = 0, tail = 0;
+bool acked[JOBS] = false, finished[JOBS] = false, dead[JOBS] = false;
+byte late = NONE, late_part = NONE;  /* a copy of a push under way */
+bool late_opens = false;
+byte calls = 0;              /* calls in doubt, or that have read the numbers: a mark outlives them */
+byte lateclaim = NONE;       /* a copy of a claim under way, whose worker gave it up */
+byte faults = 0;
+
+hidden byte kj, kp;
+/* Each acknowledged job that is not done is among the dead, or in a part to which the walk leads. */
+inline kept() {
+  kj = 0;
+  do
+  :: kj < JOBS ->
+     if
+     :: acked[kj] && !finished[kj] && !dead[kj] ->
+        kp = head;
+        do
+        :: kp < PARTS && is[kp] != ABSENT && job[kp] != kj -> kp++
+        :: else -> break
+        od;
+        assert(kp < PARTS && is[kp] != ABSENT)
+     :: else
+     fi;
+     kj++
+  :: else -> break
+  od
+}
+
+/* Append a push of job j to part p; sets `said`: 1 taken, 2 closed, 3 absent. */
+inline push(p, j, opens) {
+  said = 0;
+  if
+  :: is[p] == ABSENT && !(opens) -> said = 3
+  :: is[p] == ABSENT && (opens) -> is[p] = OPEN
+  :: else
+  fi;
+  if
+  :: said == 0 && is[p] == OPEN ->
+     is[p] = CLOSED; job[p] = j; waits[p] = true; tries[p] = 0; said = 1
+  :: said == 0 && is[p] != OPEN -> said = 2
+  :: else
+  fi
+}
+
+/* The pusher has looked at the numbers of the parts since it began, so no mark of a part after them
+   ends before it does. */
+inline numbers() {
+  fresh = true; calls++;
+  if :: tail > p -> p = tail :: else fi
+}
+
+/* After a refusal: look, or open a part that no one can have finished. */
+inline refused() {
+  if
+#ifdef STALE
+  :: !fresh && said == 2 -> fresh = true; calls++; p++; opens = true
+  :: !fresh && said == 3 -> numbers(); opens = false
+#else
+  :: !fresh -> numbers(); opens = false
+#endif
+  :: else ->
+     if
+     :: said == 2 && p < tail && !opens -> p = tail
+     :: said == 2 && (p >= tail || opens) -> p++; opens = true
+     :: said == 3 && p < tail -> p = tail
+     :: said == 3 && p >= tail -> opens = true
+     fi
+  fi
+}
+
+proctype Pusher(byte j) {
+  byte p, said;
+  bool opens = false, fresh = false;
+  /* what its handle remembers, for as long as it likes */
+  atomic { if :: p = 0 :: p = tail fi };
+again:
+  if
+  /* the reply comes */
+  :: atomic { p < PARTS ->
+#ifdef OPENS
+       push(p, j, true);
+#else
+       push(p, j, opens);
+#endif
+       if
+       :: said == 1 -> acked[j] = true; kept(); goto over
+       :: else -> refused()
+       fi }
+  /* it is lost: the record was taken, or arrives late; it is repeated until an answer comes */
+  :: atomic { p < PARTS && faults == 0 ->
+       faults++;
+       if
+       :: push(p, j, opens)
+       :: said = 0
+       fi;
+       if :: said > 0 -> known[p] = said :: else fi;
+       late = j; late_part = p; late_opens = opens; calls++ };
+     if
+     :: atomic {
+#ifdef NOID
+          push(p, j, opens);
+#else
+          if :: known[p] > 0 -> said = known[p] :: else -> push(p, j, opens); known[p] = said fi;
+#endif
+          calls--;
+          if
+          :: said == 1 -> acked[j] = true; kept(); goto over
+          :: else -> refused()
+          fi }
+     :: atomic { calls--; goto over }    /* AMBIGUOUS */
+     fi
+  :: p >= PARTS -> goto over
+  fi;
+  goto again;
+over:
+  atomic { if :: fresh -> calls-- :: else fi; p = 0; said = 0; opens = false; fresh = false }
+}
+
+inline end(p) {
+  job[p] != NONE && !waits[p] -> waits[p] = true; holder[p] = NONE
+}
+
+/* The late copy; a part that has taken or refused it knows its id. */
+active proctype World() {
+  byte said;
+  do
+  :: atomic { late != NONE ->
+       if
+#ifndef NOID
+       :: known[late_part] > 0 -> skip
+       :: else -> push(late_part, late, late_opens); known[late_part] = said
+#else
+       :: push(late_part, late, late_opens)
+#endif
+       fi;
+       late = NONE }
+  :: atomic { late != NONE -> late = NONE }
+  :: atomic { lateclaim != NONE ->
+       if
+       :: is[lateclaim] == CLOSED && job[lateclaim] != NONE && waits[lateclaim] && tries[lateclaim] < TRIES ->
+          waits[lateclaim] = false; tries[lateclaim]++; holder[lateclaim] = NONE
+       :: else
+       fi;
+       lateclaim = NONE }
+  /* a mark ends when no request that was sent before it can be under way */
+  :: atomic { late == NONE && lateclaim == NONE && calls == 0 && is[0] == ENDED -> is[0] = ABSENT; known[0] = 0; kept() }
+  :: atomic { late == NONE && lateclaim == NONE && calls == 0 && is[1] == ENDED -> is[1] = ABSENT; known[1] = 0; kept() }
+  /* others open the first part, and fill parts with jobs that are done */
+  :: atomic { is[0] == ABSENT && head == 0 -> is[0] = OPEN }
+  :: atomic { is[0] == OPEN -> is[0] = CLOSED }
+  :: atomic { is[1] == OPEN -> is[1] = CLOSED }
+  /* a claim ends: the deadline of its holder has passed */
+  :: atomic { end(0) }
+  :: atomic { end(1) }
+  :: atomic { end(2) }
+  od
+}
+
+proctype Worker(byte me) {
+  byte p, j, t;
+look:
+  atomic { p = head; j = 0; t = 0 };
+walk:
+  if
+  /* the append of a claim, and its reply */
+  :: atomic { p < PARTS && is[p] == CLOSED && job[p] != NONE && waits[p] && tries[p] < CLAIMS ->
+       j = job[p]; tries[p]++; t = tries[p];
+#ifdef POP
+       job[p] = NONE; kept();
+#else
+       waits[p] = false;
+#endif
+       assert(holder[p] == NONE);
+       holder[p] = me;
+       assert(!finished[j]) };
+     if
+     :: t > TRIES ->
+#ifdef DEADLAST
+        atomic { if :: job[p] == j && tries[p] == t -> job[p] = NONE; holder[p] = NONE; kept() :: else fi };
+        if :: dead[j] = true :: goto look fi
+#else
+        dead[j] = true;
+        atomic { if :: job[p] == j && tries[p] == t -> job[p] = NONE; holder[p] = NONE :: else fi }
+#endif
+     :: else ->
+        if
+        /* done; whoever says it. The receipt is old: LOST */
+        :: atomic { finished[j] = true;
+             if :: holder[p] == me && tries[p] == t -> holder[p] = NONE :: else fi;
+             if :: job[p] == j -> job[p] = NONE; holder[p] = NONE :: else fi }
+        /* again */
+        :: atomic {
+#ifdef NOTRY
+             if :: job[p] == j && !waits[p] -> waits[p] = true; if :: holder[p] == me -> holder[p] = NONE :: else fi
+#else
+             if :: job[p] == j && !waits[p] && tries[p] == t -> waits[p] = true; holder[p] = NONE
+#endif
+             :: else fi }
+        /* it dies, and another takes its place; or its claim ends first */
+        :: skip
+        fi
+     fi;
+     goto look
+  :: atomic { p < PARTS && is[p] == CLOSED && job[p] != NONE && faults == 0 ->
+       faults++; lateclaim = p };
+     goto look
+#ifdef SKIP
+  :: atomic { p < PARTS - 1 && is[p] == CLOSED && p == head -> calls++ }; goto move
+#endif
+  :: atomic { p < PARTS - 1 && is[p] == CLOSED && job[p] == NONE && p == head -> calls++ }; goto move
+  :: atomic { p < PARTS - 1 && (is[p] == CLOSED || is[p] == ENDED) -> p++ }; goto walk
+  :: atomic { is[p] == ABSENT || is[p] == OPEN || p == PARTS - 1 -> p = head }; goto walk
+  fi;
+move:
+#ifdef NOMARK
+  atomic { if :: is[p] == CLOSED -> is[p] = ABSENT; known[p] = 0; kept() :: else fi };
+#endif
+#ifdef NOHEAD
+  atomic { if :: is[p] == CLOSED -> is[p] = ENDED :: else fi };
+#endif
+  atomic { if :: is[p + 1] == ABSENT -> is[p + 1] = OPEN :: else fi };
+  if
+  :: atomic { if :: head < p + 1 -> head = p + 1 :: else fi; kept();
+              if :: tail < p + 1 -> tail = p + 1 :: else fi };
+     if
+     :: atomic { if :: is[p] == CLOSED -> is[p] = ENDED :: else fi }
+     :: skip
+     fi
+  :: skip
+  fi;
+  calls--;
+  goto look
+}
+
+init {
+  byte i;
+  atomic {
+    i = 0;
+    do :: i < JOBS -> run Pusher(i); i++ :: else -> break od;
+    i = 0;
+    do :: i < WORKERS -> run Worker(i); i++ :: else -> break od
+  }
+}
