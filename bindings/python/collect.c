@@ -226,6 +226,13 @@ bool mcds_py_collect_limit(void *context, mcds_bytes identity, const mcds_limit_
     return put(context, 0, 0, identity, (mcds_bytes){value, sizeof *value});
 }
 
+/* The state and the tries share a number. */
+bool mcds_py_collect_job(void *context, const mcds_queue_entry *entry)
+{
+    return put(context, (int64_t)((uint64_t)entry->state << 32 | entry->tries),
+               (int64_t)entry->ms, entry->id, entry->job);
+}
+
 bool mcds_py_collect_listed(void *context, const mcds_listed *listed)
 {
     return put(context, 0, 0, mcds_text(listed->noun), mcds_text(listed->name));

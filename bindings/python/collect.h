@@ -44,6 +44,7 @@ bool mcds_py_collect_value(void *context, mcds_bytes value);
 bool mcds_py_collect_event(void *context, const mcds_log_event *event);
 bool mcds_py_collect_holder(void *context, const mcds_semaphore_holder *holder);
 bool mcds_py_collect_limit(void *context, mcds_bytes identity, const mcds_limit_value *value);
+bool mcds_py_collect_job(void *context, const mcds_queue_entry *entry);
 bool mcds_py_collect_listed(void *context, const mcds_listed *listed);
 bool mcds_py_collect_finding(void *context, const mcds_finding *finding);
 

@@ -301,6 +301,10 @@
     X(HELD_BY_ANOTHER, HELD, "another holds it")                                               \
     X(HELD_BY_OTHERS, HELD, "others hold all its permits")                                     \
     X(HELD, HELD, "it is held; drop it after its holder has released it")                      \
+    X(CLAIM_ENDED, LEASE_OVER, "its claim had ended, and another may have had the job since")        \
+    X(PARTS_FILLED, CONTENDED, "others fill each part before this call can push to it")        \
+    X(JOBS_MAY_BE_LOST, UNSUPPORTED,                                                           \
+      "its server may evict jobs; if they may be lost, open it with MCDS_QUEUE_MAY_LOSE")      \
     X(LIMITED, LIMITED, "the rate limit is reached")                                           \
     X(ONLY_BUCKETS, UNSUPPORTED,                                                               \
       "a limit of windows has no give, scan or drop: its slots expire by themselves")                       \

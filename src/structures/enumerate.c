@@ -69,6 +69,7 @@ static const char *enumerate_noun_of(const char *tag, size_t parts)
         {MCDS__TAG_LIMIT, "limit", 0},
         {MCDS__TAG_IDS, "ids", ANY_PARTS},
         {MCDS__TAG_ONCE, "once", ANY_PARTS},
+        {MCDS__TAG_QUEUE, "queue", 0},
         {MCDS__TAG_LIST, "list", ANY_PARTS},
         {MCDS__TAG_LOG, "log", 0},
         {MCDS__TAG_VIEWS, "views", ANY_PARTS},

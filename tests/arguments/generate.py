@@ -8,7 +8,7 @@ result is MCDS_INVALID."""
 import re
 import sys
 
-STRUCTURES = ("counter limit ids lock visitors online set table views array list log cache semaphore once").split()
+STRUCTURES = ("counter limit ids lock visitors online set table views array list log cache semaphore once queue").split()
 OPAQUE = {"mcds_" + name: name for name in STRUCTURES}
 OPAQUE |= {"mcds_store": "store", "mcds_pipeline": "pipeline", "mcds_sim": "sim",
            "mcds_sim_client": "client"}
@@ -23,6 +23,7 @@ MAY_BE_NULL |= {
     ("set_add", "changed_out"), ("set_remove", "changed_out"), ("table_remove", "changed_out"),
     ("list_push_many", "pushed_out"), ("log_put_many", "put_out"), ("log_scan", "range"),
     ("semaphore_resize", "above_out"), ("cache_fetch", "state_out"), ("cache_put", "value"), ("once_begin", "code_out"),
+    ("queue_push_many", "pushed_out"),
     ("log_scan", "info_out"), ("log_tail", "info_out"), ("fail", "format"),
 }
 
@@ -110,6 +111,12 @@ def argument(function, parameter, before):
         before.append("assert_int_equal(mcds_semaphore_resize(world.semaphore, 1, NULL), MCDS_NOT_FOUND);")
         before.append("permit.lease.state = 2;")
         return "&permit"
+    if base == "mcds_job" and re.search("_(done|again|longer)", function):
+        before.append("mcds_job job = MCDS_JOB_INIT;")
+        before.append("mcds_value bytes = MCDS_VALUE_INIT;")
+        before.append('assert_int_equal(mcds_queue_push(world.queue, mcds_text("x"), 0), MCDS_OK);')
+        before.append("assert_int_equal(mcds_queue_next(world.queue, 0, &job, &bytes), MCDS_OK);")
+        return "&job"
     if base == "mcds_cache_claim" and re.search("_(put|fail|renew|release)", function):
         before.append("mcds_cache_claim claim = {0};")
         before.append("mcds_value none = MCDS_VALUE_INIT;")

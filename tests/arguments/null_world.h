@@ -18,6 +18,7 @@
     X(counter)                                                                                 \
     X(semaphore)                                                                               \
     X(once)                                                                                    \
+    X(queue)                                                                                   \
     X(ids) X(lock) X(visitors) X(online) X(set) X(table) X(array) X(list) X(log) X(cache)
 
 struct world {

@@ -1,6 +1,6 @@
 """What the command wrote, read by a reader that knows nothing but docs/formats.md.
 
-agree.py MCDS [TEST...]: every key that is found must be one of the document's, and, when all tests
+agree.py MCDS QUEUE [TEST...]: every key that is found must be one of the document's, and, when all tests
 are run, every one of the document's must be found."""
 
 import os
@@ -18,12 +18,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import document  # noqa: E402
+import jobs  # noqa: E402
 import maps  # noqa: E402
 import memcached  # noqa: E402
 import segments  # noqa: E402
 import reader  # noqa: E402
 
-MCDS = None
+MCDS = QUEUE = None
 MANY = 1500
 PATIENCE_S = 20
 DAY_MS = 86400000
@@ -389,6 +390,34 @@ class AgreeTest(unittest.TestCase):
             self.assertEqual((token[8:], request & 1), ((1).to_bytes(8, "little"), int(strict)))
             self.assertEqual(until_ms - began_ms, 60000 if strict else DAY_MS)
 
+    def test_queue(self):
+        """The command writes no queues, so a program of the tests does."""
+        told = subprocess.run([QUEUE, self.uri], text=True, stdout=subprocess.PIPE, check=True).stdout
+        self.assertEqual(told, "job 300\n")
+        found = maps.read(self.server, b"mcds:q1:jobs")
+        birth, first, last = jobs.numbers(found.pop(b"h")[0])
+        self.assertTrue(first > 0 and last > first)
+        kept, dead = {}, []
+        for element, (value, expires) in found.items():
+            self.assertEqual(element[1:9], birth.to_bytes(8, "little"))
+            number = int.from_bytes(element[9:15], "little")
+            if element[:1] == b"x":
+                dead.append(jobs.dead(value))
+                continue
+            self.assertEqual((element[:1], len(element)), (b"p", 15))
+            kept[number] = jobs.Part(value)
+            self.assertEqual(expires > 0, number < first)
+        self.assertEqual(dead, [(1, b"job 299")])
+        self.assertEqual(sorted(kept), list(range(last + 1)))
+        left = [job for number in sorted(kept) for job in kept[number].jobs]
+        self.assertEqual([job[4] for job in left], [b"job %d" % i for i in range(300, 700)])
+        self.assertEqual([job[1:3] for job in left], [[1, 1]] + [[0, 0]] * 399)
+        self.assertEqual({kept[number].state for number in range(last)}, {jobs.CLOSED})
+        self.assertAlmostEqual(left[0][3] / 1000 - time.time(), 3600, delta=60)
+        self.assertAlmostEqual(left[-1][3] / 1000 - time.time(), 3600, delta=60)
+        (mark,) = [key for key in self.keys_of(b"q1") if key.startswith(b"mcds:q1:gone")]
+        self.assertTrue(segments.mark(mark, *self.server.get(mark)))
+
     def test_limit(self):
         rates = ["--rate", "100/d", "--burst", "90", "--rate", "500/d"]
         for _ in range(60):
@@ -524,8 +553,9 @@ class AgreeTest(unittest.TestCase):
 
 
 def main():
-    global MCDS
+    global MCDS, QUEUE
     MCDS = sys.argv.pop(1)
+    QUEUE = sys.argv.pop(1)
     if not memcached.present():
         print("skipped: memcached is not installed")
         sys.exit(77)

@@ -4,6 +4,7 @@ import math
 import re
 import struct
 
+import jobs
 import reader
 from reader import Bytes, crc32c
 
@@ -150,7 +151,7 @@ def apply(entries, own, seq, low, verb, time_ms, element, value, expires, expect
     if 0 < entries.get(element, (b"", 0))[1] <= time_ms:
         del entries[element]
     old = entries.get(element)
-    assert 1 <= verb <= 10
+    assert 1 <= verb <= 11
     if verb == 1 or verb == 2 and old is None or verb == 3 and old and old[0] == expected:
         entries[element] = value, expires
     elif verb == 4 and old:
@@ -169,6 +170,8 @@ def apply(entries, own, seq, low, verb, time_ms, element, value, expires, expect
         entries[element] = value, 0
     elif verb == 10:
         return take(entries, time_ms, element, value, delta)[1]
+    elif verb == 11:
+        return jobs.apply(entries, time_ms, element, value)
     return 0
 
 

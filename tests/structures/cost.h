@@ -44,6 +44,9 @@ void array_trips(struct suite *suite);
 void views_trips(struct suite *suite);
 void a_change_costs_one_trip_at_any_size(struct suite *suite);
 
+/* That of cost_queue.c. */
+void queue_trips(struct suite *suite);
+
 /* Those of cost_sequences.c. */
 void list_trips(struct suite *suite);
 void log_trips(struct suite *suite);

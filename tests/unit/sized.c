@@ -65,6 +65,7 @@ OPENS(with_cache_options, mcds_cache)
 OPENS(with_limit_options, mcds_limit)
 OPENS(with_ids_options, mcds_ids)
 OPENS(with_once_options, mcds_once)
+OPENS(with_queue_options, mcds_queue)
 OPENS(with_visitors_options, mcds_visitors)
 OPENS(with_online_options, mcds_online)
 OPENS(with_set_options, mcds_set)
@@ -73,6 +74,17 @@ OPENS(with_array_options, mcds_array)
 OPENS(with_list_options, mcds_list)
 OPENS(with_log_options, mcds_log)
 OPENS(with_views_options, mcds_views)
+
+static int with_queue_counts(void *given)
+{
+    mcds_store *store = open_memory();
+    mcds_queue *queue = NULL;
+    assert_int_equal(mcds_queue_open(store, "x", NULL, &queue), MCDS_OK);
+    int result = mcds_queue_count(queue, given);
+    mcds_queue_close(queue);
+    mcds_close(store);
+    return result;
+}
 
 static int with_pipeline_options(void *given)
 {
@@ -287,6 +299,8 @@ static const struct row {
     [MCDS__SIZED_mcds_once_options] = {.call = with_once_options},
     [MCDS__SIZED_mcds_once_value] = {.call = with_once_value, .is_output = true},
     [MCDS__SIZED_mcds_ids_options] = {.call = with_ids_options},
+    [MCDS__SIZED_mcds_queue_options] = {.call = with_queue_options},
+    [MCDS__SIZED_mcds_queue_counts] = {.call = with_queue_counts, .is_output = true},
     [MCDS__SIZED_mcds_views_options] = {.call = with_views_options, .fill = fill_views},
     [MCDS__SIZED_mcds_array_options] = {.call = with_array_options},
     [MCDS__SIZED_mcds_list_options] = {.call = with_list_options},

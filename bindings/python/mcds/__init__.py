@@ -20,6 +20,7 @@ from .lock import Holder, Lease, Lock, PipelineLock
 from .log import AioLog, Event, Log, LogCursor, PipelineLog
 from .once import AioOnce, Once, OnceState, PipelineOnce, Run
 from .pipeline import Pipeline, Result
+from .queue import AioJob, AioQueue, Job, JobEntry, JobState, PipelineQueue, Queue, QueueCounts
 from .semaphore import (AioPermit, AioSemaphore, Permit, PermitHolder, PipelineSemaphore,
                         Semaphore)
 from .set import AioSet, Bag, PipelineSet, Sequence, Set
@@ -32,17 +33,18 @@ from .visitors import (AioOnline, AioVisitors, Members, Online, OnlineValue, Pip
 __version__ = version()
 
 __all__ = [
-    "Aio", "AioArray", "AioCache", "AioCounter", "AioIds", "AioLease", "AioLimit", "AioList",
-    "AioLock", "AioLog", "AioOnce", "AioOnline", "AioPermit", "AioSemaphore", "AioSet",
-    "AioSumCounter", "AioTable", "AioViews", "AioVisitors", "Ambiguous", "Array", "Bag", "Busy",
-    "Cache", "Claim", "Corrupt", "Counter", "CounterValue", "Cursor", "Error", "Event",
-    "Exists", "Expired", "Finding", "Full", "Holder", "Ids", "Invalid", "Io", "Lease", "Limit",
-    "LimitForm", "LimitValue", "List", "Lock", "Log", "LogCursor", "Lost", "Members",
-    "NoMemory", "NotFound", "Once", "OnceState", "Online", "OnlineValue", "Overflow", "Permit",
-    "PermitHolder", "Pipeline", "PipelineArray", "PipelineCache", "PipelineCounter",
-    "PipelineIds", "PipelineLimit", "PipelineList", "PipelineLock", "PipelineLog",
-    "PipelineOnce", "PipelineOnline", "PipelineSemaphore", "PipelineSet", "PipelineSumCounter",
-    "PipelineTable", "PipelineViews", "PipelineVisitors", "Protocol", "Result", "Run",
+    "Aio", "AioArray", "AioCache", "AioCounter", "AioIds", "AioJob", "AioLease", "AioLimit",
+    "AioList", "AioLock", "AioLog", "AioOnce", "AioOnline", "AioPermit", "AioQueue",
+    "AioSemaphore", "AioSet", "AioSumCounter", "AioTable", "AioViews", "AioVisitors",
+    "Ambiguous", "Array", "Bag", "Busy", "Cache", "Claim", "Corrupt", "Counter", "CounterValue",
+    "Cursor", "Error", "Event", "Exists", "Expired", "Finding", "Full", "Holder", "Ids",
+    "Invalid", "Io", "Job", "JobEntry", "JobState", "Lease", "Limit", "LimitForm", "LimitValue",
+    "List", "Lock", "Log", "LogCursor", "Lost", "Members", "NoMemory", "NotFound", "Once",
+    "OnceState", "Online", "OnlineValue", "Overflow", "Permit", "PermitHolder", "Pipeline",
+    "PipelineArray", "PipelineCache", "PipelineCounter", "PipelineIds", "PipelineLimit",
+    "PipelineList", "PipelineLock", "PipelineLog", "PipelineOnce", "PipelineOnline",
+    "PipelineQueue", "PipelineSemaphore", "PipelineSet", "PipelineSumCounter", "PipelineTable",
+    "PipelineViews", "PipelineVisitors", "Protocol", "Queue", "QueueCounts", "Result", "Run",
     "Semaphore", "Sequence", "Set", "Store", "SumCounter", "Table", "Take", "Timeout", "TooBig",
     "TooFuture", "TooOld", "Unavailable", "Unsupported", "Views", "Visitors", "VisitorsValue",
     "open", "version",

@@ -21,6 +21,7 @@ from .lock import open_lock
 from .log import AioLog, open_log
 from .once import AioOnce, open_once
 from .plan import CONVERSION, Plan, new_options, new_sized, opens
+from .queue import AioQueue, open_queue
 from .semaphore import AioSemaphore, open_semaphore
 from .set import AioSet, open_bag, open_sequence, open_set
 from .table import AioTable, open_table
@@ -195,6 +196,7 @@ class Aio:
     cache = opens(open_cache, AioCache)
     ids = opens(open_ids, AioIds)
     once = opens(open_once, AioOnce)
+    queue = opens(open_queue, AioQueue)
     limit = opens(open_limit, AioLimit)
     semaphore = opens(open_semaphore, AioSemaphore)
 

@@ -19,6 +19,7 @@ from .lock import PipelineLock, open_lock
 from .log import PipelineLog, open_log
 from .once import PipelineOnce, open_once
 from .plan import CONVERSION, Plan, new_options, opens
+from .queue import PipelineQueue, open_queue
 from .semaphore import PipelineSemaphore, open_semaphore
 from .set import PipelineSet, open_bag, open_sequence, open_set
 from .table import PipelineTable, open_table
@@ -94,6 +95,7 @@ class Pipeline:
     cache = opens(open_cache, PipelineCache)
     ids = opens(open_ids, PipelineIds)
     once = opens(open_once, PipelineOnce)
+    queue = opens(open_queue, PipelineQueue)
     limit = opens(open_limit, PipelineLimit)
     semaphore = opens(open_semaphore, PipelineSemaphore)
 

@@ -21,6 +21,7 @@ from .log import Log, open_log
 from .pipeline import Pipeline
 from .once import Once, open_once
 from .plan import Bytes, Seconds, as_ms, encode_name, new_options, opens
+from .queue import Queue, open_queue
 from .semaphore import Semaphore, open_semaphore
 from .set import Bag, Sequence, Set, open_bag, open_sequence, open_set
 from .stream import collect, collect_finding, collect_listed
@@ -63,6 +64,7 @@ class Store:
     cache = opens(open_cache, Cache)
     ids = opens(open_ids, Ids)
     once = opens(open_once, Once)
+    queue = opens(open_queue, Queue)
     limit = opens(open_limit, Limit)
     semaphore = opens(open_semaphore, Semaphore)
 

@@ -28,6 +28,7 @@ collect_value = ffi.addressof(lib, "mcds_py_collect_value")
 collect_event = ffi.addressof(lib, "mcds_py_collect_event")
 collect_holder = ffi.addressof(lib, "mcds_py_collect_holder")
 collect_limit = ffi.addressof(lib, "mcds_py_collect_limit")
+collect_job = ffi.addressof(lib, "mcds_py_collect_job")
 collect_listed = ffi.addressof(lib, "mcds_py_collect_listed")
 collect_finding = ffi.addressof(lib, "mcds_py_collect_finding")
 

@@ -63,6 +63,12 @@ def test_every_structure(s: mcds.Store) -> None:
 
         assert await once.run("k", work) == b"done" and (await once.begin("k")).result == b"done"
         assert await once.forget("k")
+        jobs = aio.queue("q", may_lose=True)
+        await jobs.push_many([b"a", b"b"])
+        async with await jobs.next() as job:
+            assert job.data == b"a"
+        assert [job.data async for job in jobs.jobs()] == [b"b"]
+        assert (await jobs.count()).waiting == 0 and await jobs.drop()
         assert await aio.counter("c").drop()
 
     run(main())

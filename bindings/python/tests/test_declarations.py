@@ -35,7 +35,7 @@ def test_every_function_is_declared() -> None:
 def test_every_function_is_used() -> None:
     text = "".join(path.read_text() for path in PACKAGE.glob("*.py"))
     for noun in ("counter", "lock", "visitors", "online", "views", "set", "table", "list", "log",
-                 "array", "cache", "limit", "ids", "semaphore", "once"):
+                 "array", "cache", "limit", "ids", "semaphore", "once", "queue"):
         text += f"lib.mcds_{noun}_open lib.mcds_{noun}_close "
     for noun in ("counter", "visitors", "online", "views", "set", "ids",
                  "semaphore"):

@@ -408,6 +408,45 @@ def test_once(s: mcds.Store, opener: Opener) -> None:
     assert payments.forget("order:4") and not payments.forget("order:4")
 
 
+def test_queue(s: mcds.Store, opener: Opener) -> None:
+    jobs = s.queue("jobs", visible=30, tries=2, may_lose=True)
+    assert jobs.next() is None and jobs.count() == (0, 0, 0, 0) and jobs.scan() == []
+    jobs.push_many([b"a", b"b"])
+    jobs.push("later", delay=60)
+    assert [(e.data, e.state) for e in jobs.scan()] == [
+        (b"a", mcds.JobState.WAITING), (b"b", mcds.JobState.WAITING), (b"later", mcds.JobState.DELAYED)]
+    with opener() as other:
+        theirs = other.queue("jobs", visible=30, tries=2, may_lose=True)
+        first = jobs.next()
+        second = theirs.next(wait=1)
+        assert first.data == b"a" and first.tries == 1 and first.held
+        assert second is not None and second.data == b"b" and jobs.next() is None
+        assert jobs.count() == mcds.QueueCounts(waiting=0, delayed=1, claimed=2, dead=0)
+        second.longer()
+        same = jobs.job(second.receipt)
+        same.longer()
+        assert same.held and same.tries == 1 and same.data == b""
+        second.again()
+        assert not second.held and second.receipt == ""
+        with pytest.raises(mcds.Invalid):
+            jobs.job("no receipt")
+        with pytest.raises(mcds.Invalid):
+            second.done()
+        again = jobs.next(after=first)
+        assert not first.held and again.data == b"b" and again.tries == 2
+        again.again()
+        assert theirs.next() is None
+    dead, = jobs.dead()
+    assert (dead.data, dead.state, dead.tries) == (b"b", mcds.JobState.DEAD, 2)
+    assert jobs.discard(dead.id) and not jobs.discard(dead.id)
+    jobs.push(b"c")
+    with pytest.raises(ZeroDivisionError):
+        with jobs.next():
+            1 // 0
+    assert [job.data for job in jobs.jobs()] == [b"c"]
+    assert jobs.drop() and not jobs.drop()
+
+
 def test_limit_window(s: mcds.Store) -> None:
     w = s.limit("mails", rates="3/d", form=mcds.LimitForm.WINDOW)
     assert w.take("ann", 2).remaining == 1 and not w.take("ann", 2) and w.take("ann")

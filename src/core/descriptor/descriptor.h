@@ -39,6 +39,7 @@ enum mcds__descriptor_kind {
     MCDS__KIND_MEMBERS = 'm',
     MCDS__KIND_ONLINE = 'o',
     MCDS__KIND_PAGES = 'p',
+    MCDS__KIND_QUEUE = 'q',
     MCDS__KIND_LIMIT = 'r',
     MCDS__KIND_SET = 's',
     MCDS__KIND_TABLE = 't',

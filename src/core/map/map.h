@@ -349,8 +349,9 @@ struct mcds__map_update {
     bool wants_entry;         /* in, with wants_code: also the entry */
     uint8_t entry_length;     /* out; 0: there is none, or it is longer, or it was not read */
     uint8_t entry[MCDS__MAP_SMALL_ENTRY]; /* out: the value of the entry, as it is now */
-    uint8_t stage;                        /* private, as all that follow */
-    bool doubt;                           /* the record may count */
+    void (*see)(struct mcds__map_update *, mcds_bytes entry); /* in; or NULL */
+    uint8_t stage;                                            /* private, as all that follow */
+    bool doubt;                                               /* the record may count */
     bool is_late; /* and may still arrive, or was in a key that could not be read */
     bool numbered;
     bool has_asked; /* its first request was asked for, so it may be in a key */

@@ -68,6 +68,11 @@ static int take_code(struct mcds__map_update *update, struct mcds__bucket *bucke
     update->number = id->number;
     if (update->wants_entry)
         note_small_entry(update, mcds__map_find(bucket, update->element));
+    if (update->see != NULL) {
+        const struct mcds__map_entry *entry = mcds__map_find(bucket, update->element);
+        bool is_there = entry != NULL && entry->there;
+        update->see(update, is_there ? entry->value : (mcds_bytes){NULL, 0});
+    }
     return MCDS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "base/frame.h"
 #include "base/number.h"
 #include "core/map/bucket/decode.h"
+#include "core/map/bucket/jobs.h"
 #include "core/map/bucket/take.h"
 
 #define NUMBER_CAPACITY (MCDS__U64_DIGITS + 1)
@@ -173,6 +174,8 @@ static bool apply(struct mcds__bucket *bucket, struct mcds__map_entry *entry,
         return true;
     case MCDS__MAP_TAKE:
         return mcds__take_apply(bucket, entry, record, effect);
+    case MCDS__MAP_JOBS:
+        return mcds__jobs_apply(bucket, entry, record, effect);
     }
     return true;
 }

@@ -75,9 +75,10 @@ enum mcds__map_verb {
     MCDS__MAP_PUSH, /* one more occurrence, with its position in the order: its time plus delta */
     MCDS__MAP_POP,   /* remove the first occurrence */
     MCDS__MAP_RAISE, /* raise a one-byte number to at least the byte in `value` */
-    MCDS__MAP_TAKE   /* take delta tokens, at the rates in `value`: take.h */
+    MCDS__MAP_TAKE,  /* take delta tokens, at the rates in `value`: take.h */
+    MCDS__MAP_JOBS   /* change a part of a queue by the order in `value`: jobs.h */
 };
-#define MCDS__MAP_VERB_MAX MCDS__MAP_TAKE
+#define MCDS__MAP_VERB_MAX MCDS__MAP_JOBS
 
 /* The outcome of a command. */
 enum mcds__map_code {
@@ -85,10 +86,10 @@ enum mcds__map_code {
     MCDS__MAP_PRESENT,     /* PUT: replaced; PUT_NEW: the entry exists; RAISE: high enough */
     MCDS__MAP_ABSENT,      /* the entry does not exist */
     MCDS__MAP_DIFFERS,     /* SWAP: the value is another */
-    MCDS__MAP_NO_NUMBER,   /* COUNT: the value is not a number; TAKE: it is no token bucket */
-    MCDS__MAP_RANGE,       /* COUNT would leave 64 bits */
-    MCDS__MAP_REFUSED,     /* TAKE: a rate does not let it pass */
-    MCDS__MAP_TOO_OLD      /* TAKE: its time is too far before that of the entry */
+    MCDS__MAP_NO_NUMBER, /* COUNT: the value is not a number; TAKE, JOBS: it is of something else */
+    MCDS__MAP_RANGE,     /* COUNT would leave 64 bits */
+    MCDS__MAP_REFUSED, /* TAKE: a rate does not let it pass; JOBS: the part is closed */
+    MCDS__MAP_TOO_OLD  /* TAKE: its time is too far before that of the entry */
 };
 #define MCDS__MAP_CODE_MAX MCDS__MAP_TOO_OLD
 

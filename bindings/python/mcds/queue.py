@@ -1,0 +1,309 @@
+"""Jobs that workers take in turn."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+
+from ._binding import ffi, lib
+from .core import Core, Opened
+from .errors import error_of
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, awaited,
+                   encode_name, new_options, new_sized, new_value, read_value, started, take_found,
+                   take_none, waiting)
+from .stream import collect_job, read_all
+
+
+class JobState(enum.IntEnum):
+    """What becomes of a job next."""
+
+    WAITING = lib.MCDS_JOB_WAITING  #: a worker may claim it
+    DELAYED = lib.MCDS_JOB_DELAYED
+    CLAIMED = lib.MCDS_JOB_CLAIMED
+    DEAD = lib.MCDS_JOB_DEAD  #: claimed too often
+
+
+class JobEntry(NamedTuple):
+    """A job as a scan sees it."""
+
+    data: bytes
+    state: JobState
+    tries: int  #: claims so far
+    time: float  #: seconds until a delayed job is due, or a claim ends; else 0
+    id: bytes  #: of a dead job, for discard
+
+
+class QueueCounts(NamedTuple):
+    """How many jobs there are."""
+
+    waiting: int
+    delayed: int
+    claimed: int
+    dead: int
+
+
+def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tries: int = 0,
+               may_lose: bool = False) -> Opened:
+    """Jobs that workers take in turn, each until one is done with it.
+
+    visible   how long a claim lasts (60 seconds)
+    tries     a job that is claimed once more is kept among the dead (0: no limit)
+    may_lose  needed on memcached, which may evict jobs
+
+    >>> thumbs = s.queue("thumbs", visible=300, tries=3)
+    >>> thumbs.push("cat.jpg")
+    >>> with thumbs.next() as job:
+    ...     job.data
+    b'cat.jpg'
+    >>> thumbs.count()
+    QueueCounts(waiting=0, delayed=0, claimed=0, dead=0)
+    """
+    options = {"visible_ms": as_ms(visible), "tries": tries,
+               "flags": lib.MCDS_QUEUE_MAY_LOSE if may_lose else 0}
+    return core.open("queue", encode_name(name), new_options("mcds_queue_options", **options),
+                     tuple(options.values()))
+
+
+class JobBase:
+    """A claim of one job. Only one thread may use it at a time."""
+
+    def __init__(self, plans: "QueuePlans", job: Any, data: bytes) -> None:
+        self._plans = plans
+        self._job = job
+        self.data = data
+        self.tries = int(job.tries)  #: claims of the job so far, this one included
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing was said about the job yet."""
+        return bool(self._job.is_held)
+
+    @property
+    def receipt(self) -> str:
+        """Text with which another process can end or extend the claim: `queue.job(receipt)`. It is
+        empty when something was said about the job."""
+        out = ffi.new("char[]", lib.MCDS_QUEUE_JOB_TEXT)
+        lib.mcds_queue_job_save(self._job, out)
+        return str(ffi.string(out).decode())
+
+    def __repr__(self) -> str:
+        return f"<mcds.{type(self).__name__} {self.data!r}>"
+
+
+class QueuePlans(Structure):
+    #: What next returns.
+    job_type: Any = JobBase
+
+    def _push(self, job: Bytes, delay: Optional[Seconds] = None) -> Plan[None]:
+        """Add a job at the end, due after the delay. Exactly once, also where a reply is lost."""
+        return Plan(lib.mcds_queue_push, lib.mcds_queue_push_start,
+                    (self._opened.handle, as_bytes(job), as_ms(delay)), take_none)
+
+    def _push_many(self, jobs: Iterable[Bytes], delay: Optional[Seconds] = None) -> Plan[None]:
+        """Add jobs in their order; those of others may come between them."""
+        array, kept = as_array(jobs)
+        return Plan(lib.mcds_queue_push_many, lib.mcds_queue_push_many_start,
+                    (self._opened.handle, array, len(kept), as_ms(delay), ffi.NULL), take_none,
+                    (array, kept))
+
+    def _next(self, wait: Optional[Seconds] = None, after: Optional[JobBase] = None) -> Plan[Any]:
+        """The first job that is due, claimed; None: there was none within `wait` seconds.
+
+        after  a job of this worker, which is done: the same request says so. Its `was_lost` then
+               says whether its claim had ended before
+        """
+        value = new_value()
+        job = ffi.new("mcds_job *", after._job[0] if after is not None else {})
+
+        def take(code: int, out: Any) -> Optional[JobBase]:
+            if after is not None and (code in (0, NOT_FOUND) or not job.is_held):
+                after._job.is_held = False
+                after._job.was_lost = job.was_lost
+            if code == NOT_FOUND:
+                return None
+            if code != 0:
+                raise error_of(code)
+            found: JobBase = self.job_type(self, job, read_value(value))
+            return found
+
+        return Plan(lib.mcds_queue_next, lib.mcds_queue_next_start,
+                    (self._opened.handle, as_ms(wait), job, value), take, (job, value))
+
+    def job(self, receipt: str) -> Any:
+        """The claim of another process, to end or to extend it. It has no data."""
+        job = ffi.new("mcds_job *")
+        code = lib.mcds_queue_job_load(job, receipt.encode())
+        if code != 0:
+            raise error_of(code)
+        return self.job_type(self, job, b"")
+
+    def _done(self, job: JobBase) -> Plan[None]:
+        """The job is done. Lost: so it is, but its claim had ended before."""
+        return Plan(lib.mcds_queue_done, lib.mcds_queue_done_start,
+                    (self._opened.handle, job._job), take_none, job)
+
+    def _again(self, job: JobBase, delay: Optional[Seconds] = None) -> Plan[None]:
+        """Give the job back; it is due after the delay. Lost: its claim had ended."""
+        return Plan(lib.mcds_queue_again, lib.mcds_queue_again_start,
+                    (self._opened.handle, job._job, as_ms(delay)), take_none, job)
+
+    def _longer(self, job: JobBase) -> Plan[None]:
+        """Extend the claim to `visible` from now. Lost: it had ended."""
+        return Plan(lib.mcds_queue_longer, lib.mcds_queue_longer_start,
+                    (self._opened.handle, job._job), take_none, job)
+
+    def _count(self) -> Plan[QueueCounts]:
+        """How many jobs there are."""
+        out = new_sized("mcds_queue_counts")
+
+        def take(code: int, counts: Any) -> QueueCounts:
+            if code != 0:
+                raise error_of(code)
+            return QueueCounts(int(counts.waiting), int(counts.delayed), int(counts.claimed),
+                               int(counts.dead))
+
+        return Plan(lib.mcds_queue_count, lib.mcds_queue_count_start, (self._opened.handle, out),
+                    take, out)
+
+    def _scan(self, limit: int = 0) -> Plan[List[JobEntry]]:
+        """The jobs in the order of their pushes, at most `limit` (0: all). Claims none."""
+        return read_all(lib.mcds_queue_scan, lib.mcds_queue_scan_start,
+                        (self._opened.handle, limit), collect_job, read_entry)
+
+    def _dead(self, limit: int = 0) -> Plan[List[JobEntry]]:
+        """The dead jobs, in no order, at most `limit` (0: all)."""
+        return read_all(lib.mcds_queue_dead, lib.mcds_queue_dead_start,
+                        (self._opened.handle, limit), collect_job, read_entry)
+
+    def _discard(self, id: bytes) -> Plan[bool]:
+        """Erase a dead job. To hand it out once more, push it before. False: there is none."""
+        return Plan(lib.mcds_queue_discard, lib.mcds_queue_discard_start,
+                    (self._opened.handle, as_bytes(id)), take_found)
+
+    def _drop(self) -> Plan[bool]:
+        """Erase the queue with all its jobs. False: there was none."""
+        return Plan(lib.mcds_queue_drop, lib.mcds_queue_drop_start, (self._opened.handle,),
+                    take_found)
+
+
+def read_entry(record: Tuple[int, int, bytes, bytes]) -> JobEntry:
+    first, ms, id_, data = record
+    return JobEntry(data, JobState(first >> 32), first & 0xFFFFFFFF, ms / 1000, id_)
+
+
+class Job(JobBase):
+    """A claim of one job. At the end of a with block it is done, or, after an exception, given back."""
+
+    def done(self) -> None:
+        """The job is done. Lost: so it is, but its claim had ended before."""
+        self._plans._done(self).wait()
+
+    def again(self, delay: Optional[Seconds] = None) -> None:
+        """Give the job back; it is due after the delay. Lost: its claim had ended."""
+        self._plans._again(self, delay).wait()
+
+    def longer(self) -> None:
+        """Extend the claim to `visible` from now. Lost: it had ended."""
+        self._plans._longer(self).wait()
+
+    def __enter__(self) -> "Job":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if not self.held:
+            return
+        if kind is None:
+            self.done()
+        else:
+            self.again()
+
+
+class AioJob(JobBase):
+    """A claim of one job, whose operations are awaited."""
+
+    def done(self) -> Any:
+        """The job is done. Lost: so it is, but its claim had ended before."""
+        return self._plans._runner._start(self._plans._done(self))
+
+    def again(self, delay: Optional[Seconds] = None) -> Any:
+        """Give the job back; it is due after the delay. Lost: its claim had ended."""
+        return self._plans._runner._start(self._plans._again(self, delay))
+
+    def longer(self) -> Any:
+        """Extend the claim to `visible` from now. Lost: it had ended."""
+        return self._plans._runner._start(self._plans._longer(self))
+
+    async def __aenter__(self) -> "AioJob":
+        return self
+
+    async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if not self.held:
+            return
+        await (self.done() if kind is None else self.again())
+
+
+class Queue(QueuePlans):
+    """Jobs that workers take in turn."""
+
+    job_type = Job
+    push = waiting(QueuePlans._push)
+    push_many = waiting(QueuePlans._push_many)
+    next = waiting(QueuePlans._next)
+    count = waiting(QueuePlans._count)
+    scan = waiting(QueuePlans._scan)
+    dead = waiting(QueuePlans._dead)
+    discard = waiting(QueuePlans._discard)
+    drop = waiting(QueuePlans._drop)
+
+    def jobs(self, wait: Optional[Seconds] = None) -> Iterator[Job]:
+        """One job after the other, until none is due within `wait` seconds. The next round says that
+        the job is done, with the same request that claims another. A job that the loop leaves by an
+        exception or a break comes again when its claim ends.
+
+        >>> mails = s.queue("mails")
+        >>> mails.push_many(["a", "b"])
+        >>> [job.data for job in mails.jobs()]
+        [b'a', b'b']
+        """
+        job: Optional[Job] = self.next(wait)
+        while job is not None:
+            yield job
+            job = self.next(wait, job if job.held else None)
+
+
+class PipelineQueue(QueuePlans):
+    """A queue in a pipeline. Operations of a pipeline have no order among each other."""
+
+    job_type = Job
+    push = started(QueuePlans._push)
+    push_many = started(QueuePlans._push_many)
+    next = started(QueuePlans._next)
+    done = started(QueuePlans._done)
+    again = started(QueuePlans._again)
+    longer = started(QueuePlans._longer)
+    count = started(QueuePlans._count)
+    scan = started(QueuePlans._scan)
+    dead = started(QueuePlans._dead)
+    discard = started(QueuePlans._discard)
+    drop = started(QueuePlans._drop)
+
+
+class AioQueue(QueuePlans):
+    """A queue whose operations are awaited."""
+
+    job_type = AioJob
+    push = awaited(QueuePlans._push)
+    push_many = awaited(QueuePlans._push_many)
+    next = awaited(QueuePlans._next)
+    count = awaited(QueuePlans._count)
+    scan = awaited(QueuePlans._scan)
+    dead = awaited(QueuePlans._dead)
+    discard = awaited(QueuePlans._discard)
+    drop = awaited(QueuePlans._drop)
+
+    async def jobs(self, wait: Optional[Seconds] = None) -> AsyncIterator[AioJob]:
+        """One job after the other, until none is due within `wait` seconds; as of a Queue."""
+        job: Optional[AioJob] = await self.next(wait)
+        while job is not None:
+            yield job
+            job = await self.next(wait, job if job.held else None)

@@ -1,0 +1,129 @@
+/* Bucket: a part of a queue, which is one entry, and the orders that change it. The order of the
+ * records of a key decides which claim gets which job.
+ *
+ *   PUSH    add jobs at the end; with `opens`, to a part that does not exist yet
+ *   OPEN    make the part, if it does not exist yet
+ *   CLAIM   first end a claim of this writer, as DONE does; then claim the first job that is due
+ *   DONE    remove a job, also if another worker holds it
+ *   AGAIN   end a claim; the job is due after a delay
+ *   LONGER  extend a claim
+ *   FORGET  let the mark of a part that is closed and has no jobs expire after a day
+ *   RAISE   the numbers of the first and of the last part, which are an entry of their own
+ *
+ * A part is closed by the push that fills it, and never takes another job. A job is due at a time,
+ * or is claimed until a time; both are compared with the time of the record alone, so that no clock
+ * changes what another one means. Each claim of a job raises its tries. The number of the job and
+ * its tries are the receipt of the claim: an order with an old receipt does not touch a newer claim.
+ *
+ *   value of a part: state u8 (1 open, 2 closed) | next number, 6 bytes | job*
+ *   job:             number, 6 bytes | tries u16 | is claimed u8 | time in ms, 6 bytes | length u32
+ *                    | bytes
+ *   value of the numbers: birth u64 | first, 6 bytes | last, 6 bytes
+ *
+ *   value of a record: order u8, and then
+ *     PUSH    opens u8 | delay in ms varint | (length varint | bytes)*, 1 to MCDS__JOBS_PUSH_MAX
+ *     CLAIM   for how many ms varint | number + 1 varint, 0: none | tries varint
+ *     DONE    number varint | tries varint
+ *     AGAIN, LONGER  number varint | tries varint | ms varint
+ *     RAISE   birth u64 | first varint | last varint
+ *
+ * The client that makes the numbers draws `birth`. A RAISE with another birth changes nothing. */
+#ifndef MCDS_CORE_MAP_BUCKET_JOBS_H
+#define MCDS_CORE_MAP_BUCKET_JOBS_H
+
+#include "core/map/bucket/apply.h"
+
+/* A part is closed at so many jobs, or so many bytes. */
+#define MCDS__JOBS_FULL 256
+#define MCDS__JOBS_FULL_BYTES 8192
+/* In one record. */
+#define MCDS__JOBS_PUSH_MAX 64
+#define MCDS__JOBS_IN_PART_MAX (MCDS__JOBS_FULL + MCDS__JOBS_PUSH_MAX)
+#define MCDS__JOBS_BYTES_MAX 65536
+/* Numbers of parts and jobs are below it. */
+#define MCDS__JOBS_NUMBER_MAX (INT64_C(1) << 40)
+#define MCDS__JOBS_TRIES_MAX UINT16_MAX
+#define MCDS__JOBS_MS_MAX (UINT64_C(7) * 24 * 3600 * 1000)
+#define MCDS__JOBS_MARK_MS (INT64_C(24) * 3600 * 1000)
+/* In the number of a CLAIM: the claim that it was to end had ended before. */
+#define MCDS__JOBS_WAS_LOST (INT64_C(1) << 62)
+#define MCDS__JOBS_TRIES_BITS 16
+
+enum mcds__jobs_order {
+    MCDS__JOBS_PUSH = 1,
+    MCDS__JOBS_OPEN,
+    MCDS__JOBS_CLAIM,
+    MCDS__JOBS_DONE,
+    MCDS__JOBS_AGAIN,
+    MCDS__JOBS_LONGER,
+    MCDS__JOBS_FORGET,
+    MCDS__JOBS_RAISE
+};
+
+/* One claim of one job. */
+struct mcds__jobs_receipt {
+    uint64_t number;
+    uint32_t tries; /* 0: none */
+};
+
+/* Write the value of a record; the length is at most MCDS__JOBS_ORDER_MAX. */
+#define MCDS__JOBS_ORDER_MAX 32
+size_t mcds__jobs_write_claim(uint64_t ms, const struct mcds__jobs_receipt *ended,
+                              uint8_t *out);
+/* DONE, AGAIN, LONGER; `ms` is not used for DONE. */
+size_t mcds__jobs_write_receipt(enum mcds__jobs_order order,
+                                const struct mcds__jobs_receipt *receipt, uint64_t ms,
+                                uint8_t *out);
+size_t mcds__jobs_write_raise(uint64_t birth, uint64_t first, uint64_t last, uint8_t *out);
+/* Begin the value of a PUSH in an empty buffer, and add a job. False: no memory. */
+bool mcds__jobs_begin_push(mcds_buffer *out, bool opens, uint64_t delay_ms);
+bool mcds__jobs_add(mcds_buffer *out, mcds_bytes bytes);
+
+struct mcds__job {
+    uint64_t number;
+    uint32_t tries;
+    bool is_claimed;
+    int64_t time_ms; /* claimed until; else due at */
+    mcds_bytes bytes;
+};
+
+struct mcds__jobs_part {
+    bool is_closed;
+    uint32_t count;
+    size_t next_at; /* private: of mcds__jobs_next */
+    mcds_bytes value;
+};
+/* Open the value of a part, and read its jobs in order. False: not a part. */
+bool mcds__jobs_open(mcds_bytes value, struct mcds__jobs_part *part_out);
+bool mcds__jobs_next(struct mcds__jobs_part *part, struct mcds__job *job_out);
+/* Whether a claim at now_ms gets this job. */
+static inline bool mcds__jobs_is_due(const struct mcds__job *job, int64_t now_ms)
+{
+    return job->time_ms <= now_ms;
+}
+
+struct mcds__jobs_numbers {
+    uint64_t birth;
+    uint64_t first;
+    uint64_t last;
+};
+/* False: not the value of the numbers. */
+bool mcds__jobs_read_numbers(mcds_bytes value, struct mcds__jobs_numbers *numbers_out);
+
+/* Apply a record to its entry. False: no memory. The code is
+ *
+ *   PUSH    CHANGED, the number is that of the first job; REFUSED: the part is closed; ABSENT
+ *   OPEN    CHANGED; PRESENT
+ *   CLAIM   CHANGED, the number is the receipt: number << MCDS__JOBS_TRIES_BITS | tries;
+ *           PRESENT: no job is due, the number is the time in ms of the first that will be, or 0;
+ *           REFUSED: closed and without jobs; ABSENT. MCDS__JOBS_WAS_LOST is added to the number
+ *   DONE    CHANGED; DIFFERS: removed, but the receipt was old; ABSENT: no such job
+ *   AGAIN, LONGER  CHANGED; DIFFERS: the receipt is old; ABSENT: no such job
+ *   FORGET  CHANGED; PRESENT: it is open or has jobs; ABSENT
+ *   RAISE   CHANGED; DIFFERS: another birth; ABSENT: there are none, and the record does not make
+ *           them, as only first = last = 0 does
+ *   NO_NUMBER  for an entry that is not of a queue, or an order that cannot be read */
+bool mcds__jobs_apply(struct mcds__bucket *bucket, struct mcds__map_entry *entry,
+                      const struct mcds__map_record *record, struct mcds__map_effect *effect);
+
+#endif

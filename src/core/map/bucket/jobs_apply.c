@@ -1,0 +1,415 @@
+/* Bucket: the effect of an order on a part of a queue.
+ *
+ * A part is changed in place in memory of the bucket, so that each of many records costs a search
+ * among at most MCDS__JOBS_IN_PART_MAX jobs and moves at most the bytes after one of them. */
+#include <assert.h>
+#include <string.h>
+
+#include "core/map/bucket/decode.h"
+#include "core/map/bucket/jobs_layout.h"
+
+/* Free bytes that a copy of a part gets, at least. */
+#define SPARE_MIN 256
+/* Of a time in 6 bytes. */
+#define TIME_MS_MAX ((INT64_C(1) << 48) - 1)
+
+/* One record, while it is applied. */
+struct order {
+    struct mcds__bucket *bucket;
+    struct mcds__map_entry *entry;
+    struct mcds__map_effect *effect;
+    mcds_bytes value;
+    size_t at;
+    int64_t time_ms; /* of the record */
+};
+
+/* The bytes of the part, which may be changed, with room for `more` at its end; NULL: no memory. */
+static uint8_t *make_writable(struct order *order, size_t more)
+{
+    struct mcds__map_entry *entry = order->entry;
+    size_t length = entry->there ? entry->value.length : 0;
+    assert(more <= UINT32_MAX / 2 && length <= UINT32_MAX / 2);
+    if (entry->there && entry->spare > more)
+        return (uint8_t *)(uintptr_t)entry->value.data;
+    size_t spare = more + SPARE_MIN + length / 2;
+    uint8_t *bytes = mcds__map_make(order->bucket, length + spare);
+    if (bytes == NULL)
+        return NULL;
+    if (length > 0)
+        memcpy(bytes, entry->value.data, length);
+    entry->value = (mcds_bytes){bytes, length};
+    entry->spare = (uint32_t)spare;
+    return bytes;
+}
+
+static void set_length(struct order *order, size_t length)
+{
+    struct mcds__map_entry *entry = order->entry;
+    size_t whole = entry->value.length + entry->spare;
+    assert(length < whole);
+    entry->value.length = length;
+    entry->spare = (uint32_t)(whole - length);
+    assert(entry->spare > 0); /* the bytes are the bucket's own, and may be changed */
+}
+
+/* A time so long after the record. */
+static int64_t time_after(const struct order *order, uint64_t ms)
+{
+    assert(ms <= MCDS__JOBS_MS_MAX);
+    int64_t time_ms = order->time_ms + (int64_t)ms;
+    return time_ms < TIME_MS_MAX ? time_ms : TIME_MS_MAX;
+}
+
+static bool jobs_read_number(struct order *order, uint64_t max, uint64_t *out)
+{
+    return mcds__bucket_get_varint(order->value, &order->at, out) && *out <= max;
+}
+
+static bool read_receipt(struct order *order, struct mcds__jobs_receipt *receipt_out)
+{
+    uint64_t tries;
+    assert(order->at >= 1 && order->at <= order->value.length);
+    if (!jobs_read_number(order, MCDS__JOBS_NUMBER_MAX, &receipt_out->number) ||
+        !jobs_read_number(order, MCDS__JOBS_TRIES_MAX, &tries))
+        return false;
+    receipt_out->tries = (uint32_t)tries;
+    return true;
+}
+
+/* Where the job begins in the part; 0: it is not there. */
+static size_t find_job(struct order *order, uint64_t number, struct mcds__job *job_out)
+{
+    struct mcds__jobs_part part;
+    size_t at = MCDS__JOBS_HEAD;
+    bool is_part = mcds__jobs_open(order->entry->value, &part);
+    assert(is_part);
+    (void)is_part;
+    for (; mcds__jobs_next(&part, job_out); at = part.next_at) {
+        order->bucket->steps++;
+        if (job_out->number == number)
+            return at;
+    }
+    return 0;
+}
+
+static bool make_part(struct order *order)
+{
+    assert(!order->entry->there);
+    uint8_t *bytes = make_writable(order, MCDS__JOBS_HEAD);
+    if (bytes == NULL)
+        return false;
+    memset(bytes, 0, MCDS__JOBS_HEAD);
+    bytes[0] = MCDS__JOBS_IS_OPEN;
+    order->entry->there = true;
+    order->entry->expires_ms = 0;
+    set_length(order, MCDS__JOBS_HEAD);
+    return true;
+}
+
+/* Add one job at the end of a part that has room for it. */
+static void put_job(struct order *order, uint8_t *bytes, uint64_t number, int64_t due_ms,
+                    mcds_bytes job)
+{
+    size_t at = order->entry->value.length;
+    uint8_t *out = bytes + at;
+    assert(at >= MCDS__JOBS_HEAD && job.length <= MCDS__JOBS_BYTES_MAX);
+    assert(order->entry->spare > MCDS__JOBS_JOB + job.length);
+    memset(out, 0, MCDS__JOBS_JOB);
+    mcds__put_time(out, (int64_t)number);
+    mcds__put_time(out + MCDS__JOBS_TIME_AT, due_ms);
+    mcds__put_u32(out + MCDS__JOBS_LENGTH_AT, (uint32_t)job.length);
+    if (job.length > 0)
+        memcpy(out + MCDS__JOBS_JOB, job.data, job.length);
+    set_length(order, at + MCDS__JOBS_JOB + job.length);
+}
+
+/* The jobs of a PUSH from here on: whether they can be read, their number and their bytes. */
+static bool measure(const struct order *order, uint32_t *count_out, size_t *length_out)
+{
+    size_t at = order->at;
+    uint64_t length;
+    mcds_bytes job;
+    *length_out = *count_out = 0;
+    for (; at < order->value.length; (*count_out)++) {
+        if (*count_out == MCDS__JOBS_PUSH_MAX ||
+            !mcds__bucket_get_varint(order->value, &at, &length) ||
+            length > MCDS__JOBS_BYTES_MAX ||
+            !mcds__bucket_get_bytes(order->value, &at, length, &job))
+            return false;
+        *length_out += MCDS__JOBS_JOB + job.length;
+    }
+    return *count_out > 0;
+}
+
+/* How many jobs the part has; for a value that is none, or too many, more than there may be. */
+static uint32_t count_jobs(struct order *order, bool *is_closed_out)
+{
+    struct mcds__jobs_part part;
+    struct mcds__job job;
+    if (!mcds__jobs_open(order->entry->value, &part))
+        return UINT32_MAX;
+    while (mcds__jobs_next(&part, &job))
+        order->bucket->steps++;
+    *is_closed_out = part.is_closed;
+    return part.next_at == order->entry->value.length ? part.count : UINT32_MAX;
+}
+
+static bool put_jobs(struct order *order, uint32_t count, size_t length, int64_t due_ms)
+{
+    uint8_t *bytes = make_writable(order, length);
+    assert(count >= 1 && count <= MCDS__JOBS_IN_PART_MAX);
+    if (bytes == NULL)
+        return false;
+    uint64_t number = (uint64_t)mcds__get_time(bytes + MCDS__JOBS_NEXT_AT);
+    if (number > (uint64_t)MCDS__JOBS_NUMBER_MAX - MCDS__JOBS_PUSH_MAX)
+        return true;
+    order->effect->code = MCDS__MAP_CHANGED;
+    order->effect->number = (int64_t)number;
+    while (order->at < order->value.length) {
+        uint64_t job_length = 0;
+        mcds_bytes job = {NULL, 0};
+        (void)mcds__bucket_get_varint(order->value, &order->at, &job_length);
+        (void)mcds__bucket_get_bytes(order->value, &order->at, job_length, &job);
+        put_job(order, bytes, number++, due_ms, job);
+    }
+    mcds__put_time(bytes + MCDS__JOBS_NEXT_AT, (int64_t)number);
+    if (count >= MCDS__JOBS_FULL || order->entry->value.length >= MCDS__JOBS_FULL_BYTES)
+        bytes[0] = MCDS__JOBS_IS_CLOSED;
+    return true;
+}
+
+static bool push_jobs(struct order *order)
+{
+    const uint8_t *bytes = order->value.data;
+    bool is_closed = false;
+    uint64_t delay_ms;
+    uint32_t count;
+    size_t length;
+    if (order->value.length < 3 || bytes[1] > 1)
+        return true;
+    order->at = 2;
+    if (!jobs_read_number(order, MCDS__JOBS_MS_MAX, &delay_ms) ||
+        !measure(order, &count, &length))
+        return true;
+    if (!order->entry->there) {
+        order->effect->code = MCDS__MAP_ABSENT;
+        if (bytes[1] == 0)
+            return true;
+        if (!make_part(order))
+            return false;
+    }
+    uint32_t others = count_jobs(order, &is_closed);
+    order->effect->code = is_closed ? MCDS__MAP_REFUSED : MCDS__MAP_NO_NUMBER;
+    if (is_closed || others > MCDS__JOBS_FULL)
+        return true;
+    return put_jobs(order, others + count, length, time_after(order, delay_ms));
+}
+
+static bool open_part(struct order *order)
+{
+    order->effect->code = MCDS__MAP_PRESENT;
+    if (order->entry->there)
+        return true;
+    order->effect->code = MCDS__MAP_CHANGED;
+    return make_part(order);
+}
+
+/* Remove the job that begins at `at`. */
+static bool remove_job(struct order *order, size_t at, const struct mcds__job *job)
+{
+    uint8_t *bytes = make_writable(order, 0);
+    if (bytes == NULL)
+        return false;
+    size_t end = at + MCDS__JOBS_JOB + job->bytes.length;
+    size_t length = order->entry->value.length;
+    assert(at >= MCDS__JOBS_HEAD && end <= length);
+    memmove(bytes + at, bytes + end, length - end);
+    set_length(order, length - (end - at));
+    return true;
+}
+
+static bool set_job(struct order *order, size_t at, uint32_t tries, bool is_claimed,
+                    int64_t time_ms)
+{
+    uint8_t *bytes = make_writable(order, 0);
+    if (bytes == NULL)
+        return false;
+    assert(at >= MCDS__JOBS_HEAD && at + MCDS__JOBS_JOB <= order->entry->value.length);
+    assert(tries <= MCDS__JOBS_TRIES_MAX);
+    mcds__put_u16(bytes + at + MCDS__JOBS_TRIES_AT, (uint16_t)tries);
+    bytes[at + MCDS__JOBS_CLAIMED_AT] = is_claimed;
+    mcds__put_time(bytes + at + MCDS__JOBS_TIME_AT, time_ms);
+    return true;
+}
+
+/* End the job of a receipt. */
+static bool end_job(struct order *order, const struct mcds__jobs_receipt *receipt)
+{
+    struct mcds__job job;
+    size_t at = find_job(order, receipt->number, &job);
+    order->effect->code = MCDS__MAP_ABSENT;
+    if (at == 0)
+        return true;
+    order->effect->code = job.tries == receipt->tries ? MCDS__MAP_CHANGED : MCDS__MAP_DIFFERS;
+    return remove_job(order, at, &job);
+}
+
+/* Claim the first job that is due. */
+static bool claim_due(struct order *order, uint64_t ms, int64_t flag)
+{
+    struct mcds__jobs_part part;
+    struct mcds__job job;
+    int64_t next_ms = 0;
+    size_t at = MCDS__JOBS_HEAD;
+    bool is_part = mcds__jobs_open(order->entry->value, &part);
+    assert(is_part && (flag == 0 || flag == MCDS__JOBS_WAS_LOST));
+    (void)is_part;
+    for (; mcds__jobs_next(&part, &job); at = part.next_at) {
+        order->bucket->steps++;
+        if (mcds__jobs_is_due(&job, order->time_ms)) {
+            uint32_t tries = job.tries < MCDS__JOBS_TRIES_MAX ? job.tries + 1 : job.tries;
+            order->effect->code = MCDS__MAP_CHANGED;
+            order->effect->number = flag |
+                                    (int64_t)(job.number << MCDS__JOBS_TRIES_BITS | tries);
+            return set_job(order, at, tries, true, time_after(order, ms));
+        }
+        if (next_ms == 0 || job.time_ms < next_ms)
+            next_ms = job.time_ms;
+    }
+    order->effect->code = part.is_closed && part.count == 0 ? MCDS__MAP_REFUSED
+                                                            : MCDS__MAP_PRESENT;
+    order->effect->number = flag | next_ms;
+    return true;
+}
+
+static bool claim_job(struct order *order)
+{
+    uint64_t ms;
+    uint64_t ended;
+    uint64_t tries;
+    if (!jobs_read_number(order, MCDS__JOBS_MS_MAX, &ms) ||
+        !jobs_read_number(order, MCDS__JOBS_NUMBER_MAX, &ended) ||
+        !jobs_read_number(order, MCDS__JOBS_TRIES_MAX, &tries))
+        return true;
+    int64_t flag = 0;
+    if (ended > 0) {
+        struct mcds__jobs_receipt receipt = {ended - 1, (uint32_t)tries};
+        if (!end_job(order, &receipt))
+            return false;
+        flag = order->effect->code == MCDS__MAP_CHANGED ? 0 : MCDS__JOBS_WAS_LOST;
+    }
+    return claim_due(order, ms, flag);
+}
+
+/* AGAIN or LONGER: the claim of the receipt ends, or ends later. */
+static bool move_job(struct order *order, const struct mcds__jobs_receipt *receipt,
+                     bool is_claimed)
+{
+    struct mcds__job job;
+    uint64_t ms;
+    if (!jobs_read_number(order, MCDS__JOBS_MS_MAX, &ms))
+        return true;
+    size_t at = find_job(order, receipt->number, &job);
+    order->effect->code = MCDS__MAP_ABSENT;
+    if (at == 0)
+        return true;
+    order->effect->code = MCDS__MAP_DIFFERS;
+    if (!job.is_claimed || job.tries != receipt->tries)
+        return true;
+    order->effect->code = MCDS__MAP_CHANGED;
+    return set_job(order, at, job.tries, is_claimed, time_after(order, ms));
+}
+
+/* A part that was closed takes no job, so the mark is not needed when no request of the time when it
+ * had some can be under way. */
+static void forget_part(struct order *order)
+{
+    bool is_closed = false;
+    order->effect->code = MCDS__MAP_PRESENT;
+    if (count_jobs(order, &is_closed) > 0 || !is_closed)
+        return;
+    order->effect->code = MCDS__MAP_CHANGED;
+    if (order->entry->expires_ms == 0)
+        order->entry->expires_ms = order->time_ms + MCDS__JOBS_MARK_MS;
+}
+
+static bool jobs_raise_numbers(struct order *order)
+{
+    struct mcds__jobs_numbers wanted;
+    struct mcds__jobs_numbers numbers;
+    struct mcds__map_entry *entry = order->entry;
+    if (!mcds__bucket_get_u64(order->value, &order->at, &wanted.birth) || wanted.birth == 0 ||
+        !jobs_read_number(order, MCDS__JOBS_NUMBER_MAX - 1, &wanted.first) ||
+        !jobs_read_number(order, MCDS__JOBS_NUMBER_MAX - 1, &wanted.last) ||
+        wanted.first > wanted.last)
+        return true;
+    numbers = wanted;
+    if (!entry->there && wanted.last > 0) {
+        order->effect->code = MCDS__MAP_ABSENT;
+        return true;
+    }
+    if (entry->there && !mcds__jobs_read_numbers(entry->value, &numbers))
+        return true;
+    order->effect->code = MCDS__MAP_DIFFERS;
+    if (numbers.birth != wanted.birth)
+        return true;
+    order->effect->code = MCDS__MAP_CHANGED;
+    numbers.first = wanted.first > numbers.first ? wanted.first : numbers.first;
+    numbers.last = wanted.last > numbers.last ? wanted.last : numbers.last;
+    uint8_t *bytes = mcds__map_make(order->bucket, MCDS__JOBS_NUMBERS_MAX);
+    if (bytes == NULL)
+        return false;
+    assert(numbers.first >= wanted.first && numbers.last >= wanted.last);
+    entry->there = true;
+    entry->spare = 0;
+    entry->value = (mcds_bytes){bytes, mcds__jobs_write_numbers(&numbers, bytes)};
+    return true;
+}
+
+/* The orders about a part that exists. */
+static bool apply_to_part(struct order *order, enum mcds__jobs_order what)
+{
+    struct mcds__jobs_receipt receipt;
+    bool is_closed;
+    order->effect->code = MCDS__MAP_ABSENT;
+    if (!order->entry->there)
+        return true;
+    order->effect->code = MCDS__MAP_NO_NUMBER;
+    if (count_jobs(order, &is_closed) > MCDS__JOBS_IN_PART_MAX)
+        return true;
+    switch (what) {
+    case MCDS__JOBS_CLAIM:
+        return claim_job(order);
+    case MCDS__JOBS_DONE:
+        return !read_receipt(order, &receipt) || end_job(order, &receipt);
+    case MCDS__JOBS_AGAIN:
+    case MCDS__JOBS_LONGER:
+        return !read_receipt(order, &receipt) ||
+               move_job(order, &receipt, what == MCDS__JOBS_LONGER);
+    case MCDS__JOBS_FORGET:
+        forget_part(order);
+        return true;
+    default:
+        return true;
+    }
+}
+
+bool mcds__jobs_apply(struct mcds__bucket *bucket, struct mcds__map_entry *entry,
+                      const struct mcds__map_record *record, struct mcds__map_effect *effect)
+{
+    struct order order = {bucket, entry, effect, record->command.value, 1, record->time_ms};
+    effect->code = MCDS__MAP_NO_NUMBER;
+    if (order.value.length == 0)
+        return true;
+    enum mcds__jobs_order what = *(const uint8_t *)order.value.data;
+    switch (what) {
+    case MCDS__JOBS_PUSH:
+        return push_jobs(&order);
+    case MCDS__JOBS_OPEN:
+        return open_part(&order);
+    case MCDS__JOBS_RAISE:
+        return jobs_raise_numbers(&order);
+    default:
+        return apply_to_part(&order, what);
+    }
+}

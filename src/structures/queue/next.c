@@ -1,0 +1,485 @@
+/* Queue: claim the first job that is due.
+ *
+ *   READ     the numbers, if the handle does not know them
+ *   DONE     the job before, if it is in another part than the claim
+ *   CLAIM    append to the first part that may have a job, and read it     a job: done
+ *   LOOK     the same without the append, if no job is expected
+ *            closed: the next part; missing: READ, and at the end wait
+ *
+ * A job that was claimed too often: BURY it among the dead, then DONE, then the next round. If the first part
+ * is finished: finish.c. */
+#include <assert.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/value.h"
+#include "structures/queue/next.h"
+
+#define WAIT_MS_MAX 86400000
+
+enum {
+    NEXT_BEGIN,
+    NEXT_READ,
+    NEXT_DONE,
+    NEXT_CLAIM,
+    NEXT_LOOK,
+    NEXT_FETCH,
+    NEXT_BURY,
+    NEXT_BURIED,
+    NEXT_FINISH
+};
+
+static enum mcds__step next_step_on(struct mcds__queue_next *next);
+
+static enum mcds__step next_fail_memory(struct mcds__queue_next *next)
+{
+    return mcds__operation_finish(&next->base, MCDS_NO_MEMORY);
+}
+
+/* Look at a part that a claim has read, or a look. */
+static void read_part(struct mcds__queue_next *next, mcds_bytes value, int64_t now_ms)
+{
+    struct mcds__jobs_part part;
+    struct mcds__job job;
+    struct mcds__queue_sight *sight = &next->sight;
+    *sight = (struct mcds__queue_sight){.is_read = true};
+    if (!mcds__jobs_open(value, &part))
+        return;
+    sight->is_part = true;
+    sight->is_closed = part.is_closed;
+    while (mcds__jobs_next(&part, &job)) {
+        sight->has_jobs = true;
+        sight->is_due = sight->is_due || mcds__jobs_is_due(&job, now_ms);
+        if (sight->next_ms == 0 || job.time_ms < sight->next_ms)
+            sight->next_ms = job.time_ms;
+        if (next->receipt.tries == 0 || job.number != next->receipt.number ||
+            job.tries != next->receipt.tries || !job.is_claimed)
+            continue;
+        next->bytes.length = 0;
+        sight->is_mine = mcds_buffer_append(&next->bytes, job.bytes.data, job.bytes.length);
+        sight->lacks_memory = !sight->is_mine;
+    }
+}
+
+static void set_receipt(struct mcds__queue_next *next, int64_t number)
+{
+    assert(number >= 0);
+    number &= ~MCDS__JOBS_WAS_LOST;
+    next->receipt = (struct mcds__jobs_receipt){
+        (uint64_t)number >> MCDS__JOBS_TRIES_BITS,
+        (uint32_t)(number & ((1 << MCDS__JOBS_TRIES_BITS) - 1)),
+    };
+}
+
+static void see_claimed(struct mcds__map_update *update, mcds_bytes value)
+{
+    struct mcds__queue_next *next =
+        (struct mcds__queue_next *)(void *)((uint8_t *)update -
+                                            offsetof(struct mcds__queue_next, work.update));
+    next->receipt.tries = 0;
+    if (update->code == MCDS__MAP_CHANGED && update->number >= 0)
+        set_receipt(next, update->number);
+    read_part(next, value, update->time_ms);
+}
+
+static enum mcds__step next_ask_numbers(struct mcds__queue_next *next)
+{
+    next->stage = NEXT_READ;
+    next->has_read = true;
+    next->base.tries = 1;
+    if (!mcds__queue_begin_get(&next->work, mcds__queue_numbers_element()))
+        return next_fail_memory(next);
+    return next_step_on(next);
+}
+
+static enum mcds__step ask_done(struct mcds__queue_next *next, uint64_t birth, uint64_t part,
+                                const struct mcds__jobs_receipt *receipt, uint8_t stage)
+{
+    uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
+    uint8_t order[MCDS__JOBS_ORDER_MAX];
+    next->stage = stage;
+    next->base.tries = 1;
+    size_t length = mcds__jobs_write_receipt(MCDS__JOBS_DONE, receipt, 0, order);
+    if (!mcds__queue_begin_order(&next->work, mcds__queue_part_element(birth, part, element),
+                                 (mcds_bytes){order, length}, false))
+        return next_fail_memory(next);
+    return next_step_on(next);
+}
+
+static enum mcds__step ask_held_done(struct mcds__queue_next *next)
+{
+    const struct mcds__jobs_receipt receipt = {next->job->number, next->job->tries};
+    return ask_done(next, next->job->birth, next->job->part, &receipt, NEXT_DONE);
+}
+
+static enum mcds__step next_ask_claim(struct mcds__queue_next *next)
+{
+    uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
+    uint8_t order[MCDS__JOBS_ORDER_MAX];
+    const mcds_job *job = next->job;
+    struct mcds__jobs_receipt ended = {0, 0};
+    if (job->is_held && (job->birth != next->birth || job->part != next->part))
+        return ask_held_done(next);
+    if (job->is_held)
+        ended = (struct mcds__jobs_receipt){job->number, job->tries};
+    next->stage = NEXT_CLAIM;
+    next->base.tries = 1;
+    next->claimed_ns = mcds__monotonic_ns(next->base.env);
+    next->sight = (struct mcds__queue_sight){0};
+    assert(next->birth != 0 && next->part < (uint64_t)MCDS__JOBS_NUMBER_MAX);
+    size_t length = mcds__jobs_write_claim(next->work.queue->visible_ms, &ended, order);
+    if (!mcds__queue_begin_order(&next->work,
+                                 mcds__queue_part_element(next->birth, next->part, element),
+                                 (mcds_bytes){order, length}, false))
+        return next_fail_memory(next);
+    next->work.update.see = see_claimed;
+    return next_step_on(next);
+}
+
+static enum mcds__step ask_part(struct mcds__queue_next *next, uint8_t stage)
+{
+    uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
+    next->stage = stage;
+    next->base.tries = 1;
+    if (!mcds__queue_begin_get(&next->work,
+                               mcds__queue_part_element(next->birth, next->part, element)))
+        return next_fail_memory(next);
+    return next_step_on(next);
+}
+
+/* No part has a job that is due: wait, or finish, after the job before is done. */
+static enum mcds__step end_round(struct mcds__queue_next *next, int64_t wake_ms)
+{
+    struct mcds__operation *operation = &next->base;
+    assert(next->wait_until_ns <= operation->deadline_ns);
+    if (next->job->is_held)
+        return ask_held_done(next);
+    mcds__queue_set_idle(next->work.queue, true);
+    int64_t now_ns = mcds__monotonic_ns(operation->env);
+    int64_t left_ns = next->wait_until_ns - now_ns;
+    int64_t hint_ns = 0;
+    if (wake_ms != INT64_MAX) {
+        int64_t wake_ns = (wake_ms - mcds__wall_ms(operation->env)) * NS_PER_MS;
+        hint_ns = wake_ns > NS_PER_MS ? wake_ns : NS_PER_MS;
+    }
+    if (left_ns > 0 && (hint_ns == 0 || hint_ns > left_ns))
+        hint_ns = left_ns;
+    operation->tries = 1;
+    if (left_ns <= 0 || !mcds__operation_wait(operation, hint_ns))
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    next->stage = NEXT_BEGIN;
+    next->has_read = false;
+    next->from = 0;
+    return MCDS__SLEEP;
+}
+
+static enum mcds__step next_begin_round(struct mcds__queue_next *next)
+{
+    mcds_queue *queue = next->work.queue;
+    struct mcds__jobs_numbers numbers = mcds__queue_numbers(queue);
+    int64_t wake_ms;
+    if (numbers.birth == 0)
+        return next->has_read ? end_round(next, INT64_MAX) : next_ask_numbers(next);
+    next->birth = numbers.birth;
+    if (mcds__queue_unfinished(queue) > numbers.first) {
+        next->stage = NEXT_FINISH;
+        mcds__queue_finish_begin(&next->finish);
+        return next_step_on(next);
+    }
+    if (!mcds__queue_choose(queue, next->from, mcds__wall_ms(next->base.env), &next->part,
+                            &wake_ms))
+        return end_round(next, wake_ms);
+    return mcds__queue_is_idle(queue) ? ask_part(next, NEXT_LOOK) : next_ask_claim(next);
+}
+
+/* The part has no job that is due. */
+static enum mcds__step pass_part(struct mcds__queue_next *next, bool is_finished,
+                                 int64_t next_ms)
+{
+    mcds_queue *queue = next->work.queue;
+    int64_t look_ms = 0;
+    if (next->sight.is_closed || is_finished) {
+        const struct mcds__jobs_numbers after = {next->birth, 0, next->part + 1};
+        int64_t latest_ms = mcds__wall_ms(next->base.env) + MCDS__QUEUE_LOOK_MS;
+        look_ms = next_ms < latest_ms ? next_ms : latest_ms;
+        if (next->part + 1 < (uint64_t)MCDS__JOBS_NUMBER_MAX)
+            mcds__queue_raise(queue, &after);
+    }
+    mcds__queue_note(queue, next->birth, next->part,
+                     is_finished ? MCDS__QUEUE_FINISHED : look_ms);
+    next->from = next->part + 1;
+    return look_ms == 0 && !is_finished ? end_round(next, next_ms > 0 ? next_ms : INT64_MAX)
+                                        : next_begin_round(next);
+}
+
+/* The part is not there: it was not made yet, or a day has passed since it was finished. */
+static enum mcds__step next_take_missing(struct mcds__queue_next *next)
+{
+    next->from = 0;
+    return next->has_read ? end_round(next, INT64_MAX) : next_ask_numbers(next);
+}
+
+/* The store has lost the part, which this worker passes over from now on. */
+static enum mcds__step take_lost_part(struct mcds__queue_next *next)
+{
+    assert(next->base.result == MCDS_LOST);
+    mcds__queue_note(next->work.queue, next->birth, next->part, MCDS__QUEUE_FINISHED);
+    if (next->job->birth == next->birth && next->job->part == next->part)
+        next->job->is_held = false;
+    next->job->was_lost = !next->job->is_held;
+    return MCDS__DONE;
+}
+
+static enum mcds__step give_job(struct mcds__queue_next *next)
+{
+    struct mcds__operation *operation = &next->base;
+    mcds_queue *queue = next->work.queue;
+    mcds_job *job = next->job;
+    int64_t deadline_ns = next->claimed_ns + (int64_t)queue->visible_ms * NS_PER_MS;
+    assert(!job->is_held && next->receipt.tries > 0);
+    if (mcds__monotonic_ns(operation->env) >= deadline_ns)
+        return next_begin_round(next);
+    const mcds_bytes bytes = {next->bytes.data, next->bytes.length};
+    assert(bytes.length <= MCDS__JOBS_BYTES_MAX);
+    if (!mcds__value_set(next->value_out, operation->env, bytes))
+        return next_fail_memory(next);
+    job->birth = next->birth;
+    job->part = next->part;
+    job->number = next->receipt.number;
+    job->tries = next->receipt.tries;
+    job->deadline_ns = deadline_ns;
+    job->is_held = true;
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+/* Keep a job that was claimed too often among the dead. The next worker that claims it does the same,
+ * if this client dies meanwhile. */
+static enum mcds__step ask_bury(struct mcds__queue_next *next)
+{
+    uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
+    uint8_t tries[4];
+    mcds_buffer value;
+    assert(next->receipt.tries > next->work.queue->tries && !next->job->is_held);
+    next->stage = NEXT_BURY;
+    next->base.tries = 1;
+    mcds__put_u32(tries, next->receipt.tries - 1);
+    mcds__buffer_init(&value, next->base.env, sizeof tries + MCDS__JOBS_BYTES_MAX);
+    bool is_filled = mcds_buffer_append(&value, tries, sizeof tries) &&
+                     mcds_buffer_append(&value, next->bytes.data, next->bytes.length);
+    const struct mcds__map_command command = {
+        .verb = MCDS__MAP_PUT_NEW,
+        .element = mcds__queue_dead_element(next->birth, next->part, next->receipt.number,
+                                            element),
+        .value = {value.data, value.length},
+    };
+    bool is_begun = is_filled && mcds__queue_begin_update(&next->work, &command, false);
+    mcds__buffer_free(&value);
+    return is_begun ? next_step_on(next) : next_fail_memory(next);
+}
+
+static enum mcds__step use_job(struct mcds__queue_next *next)
+{
+    const mcds_queue *queue = next->work.queue;
+    assert(next->sight.is_mine && next->receipt.tries > 0);
+    mcds__queue_set_idle(next->work.queue, false);
+    return queue->tries > 0 && next->receipt.tries > queue->tries ? ask_bury(next)
+                                                                  : give_job(next);
+}
+
+static enum mcds__step next_take_claim(struct mcds__queue_next *next)
+{
+    enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
+    const struct mcds__map_update *update = &next->work.update;
+    if (step != MCDS__DONE)
+        return step;
+    if (next->base.result == MCDS_LOST)
+        return take_lost_part(next);
+    if (next->base.result != MCDS_OK)
+        return step;
+    if (update->code == MCDS__MAP_ABSENT) {
+        next->job->was_lost = next->job->was_lost || next->job->is_held;
+        next->job->is_held = false;
+        return next_take_missing(next);
+    }
+    if (next->job->is_held)
+        next->job->was_lost = (update->number & MCDS__JOBS_WAS_LOST) != 0;
+    next->job->is_held = false;
+    int64_t number = update->number & ~MCDS__JOBS_WAS_LOST;
+    if (update->code == MCDS__MAP_REFUSED)
+        return pass_part(next, true, 0);
+    if (update->code == MCDS__MAP_PRESENT)
+        return pass_part(next, false, number);
+    if (next->sight.lacks_memory)
+        return next_fail_memory(next);
+    set_receipt(next, number);
+    return next->sight.is_mine ? use_job(next) : ask_part(next, NEXT_FETCH);
+}
+
+static enum mcds__step next_take_look(struct mcds__queue_next *next)
+{
+    enum mcds__step step = mcds__queue_step_get(&next->work, &next->base);
+    if (step != MCDS__DONE)
+        return step;
+    if (next->base.result == MCDS_NOT_FOUND)
+        return next_take_missing(next);
+    if (next->base.result == MCDS_LOST)
+        return take_lost_part(next);
+    if (next->base.result != MCDS_OK)
+        return step;
+    next->receipt.tries = 0;
+    read_part(next, next->work.get.value, mcds__wall_ms(next->base.env));
+    if (!next->sight.is_part)
+        return mcds__operation_explain(&next->base, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    if (next->sight.is_due)
+        return next_ask_claim(next);
+    return pass_part(next, next->sight.is_closed && !next->sight.has_jobs, next->sight.next_ms);
+}
+
+/* The claim has a job, whose bytes were not read with it. */
+static enum mcds__step take_fetch(struct mcds__queue_next *next)
+{
+    enum mcds__step step = mcds__queue_step_get(&next->work, &next->base);
+    if (step != MCDS__DONE ||
+        (next->base.result != MCDS_OK && next->base.result != MCDS_NOT_FOUND))
+        return step;
+    next->sight = (struct mcds__queue_sight){0};
+    if (next->base.result == MCDS_OK)
+        read_part(next, next->work.get.value, mcds__wall_ms(next->base.env));
+    if (next->sight.lacks_memory)
+        return next_fail_memory(next);
+    return next->sight.is_mine ? use_job(next) : next_begin_round(next);
+}
+
+/* The job before, which is in another part. */
+static enum mcds__step take_done(struct mcds__queue_next *next)
+{
+    enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
+    if (step != MCDS__DONE || (next->base.result != MCDS_OK && next->base.result != MCDS_LOST))
+        return step;
+    assert(next->job->is_held);
+    next->job->was_lost = next->base.result == MCDS_LOST ||
+                          next->work.update.code != MCDS__MAP_CHANGED;
+    next->job->is_held = false;
+    next->from = 0;
+    return next_begin_round(next);
+}
+
+static enum mcds__step take_bury(struct mcds__queue_next *next)
+{
+    enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
+    if (step != MCDS__DONE || next->base.result != MCDS_OK)
+        return step;
+    return ask_done(next, next->birth, next->part, &next->receipt, NEXT_BURIED);
+}
+
+static enum mcds__step take_buried(struct mcds__queue_next *next)
+{
+    enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
+    if (step != MCDS__DONE || next->base.result != MCDS_OK)
+        return step;
+    mcds__operation_note_stored(&next->base);
+    return next_begin_round(next);
+}
+
+static enum mcds__step next_take_numbers(struct mcds__queue_next *next)
+{
+    enum mcds__step step = mcds__queue_step_numbers(&next->work, &next->base);
+    if (step != MCDS__DONE ||
+        (next->base.result != MCDS_OK && next->base.result != MCDS_NOT_FOUND))
+        return step;
+    return next_begin_round(next);
+}
+
+static enum mcds__step take_finish(struct mcds__queue_next *next)
+{
+    enum mcds__step step = mcds__queue_finish_step(&next->finish, &next->work, &next->base);
+    if (step != MCDS__DONE || next->base.result != MCDS_OK)
+        return step;
+    next->from = 0;
+    return next_begin_round(next);
+}
+
+static enum mcds__step next_step_on(struct mcds__queue_next *next)
+{
+    switch (next->stage) {
+    case NEXT_BEGIN:
+        return next_begin_round(next);
+    case NEXT_READ:
+        return next_take_numbers(next);
+    case NEXT_DONE:
+        return take_done(next);
+    case NEXT_CLAIM:
+        return next_take_claim(next);
+    case NEXT_LOOK:
+        return next_take_look(next);
+    case NEXT_FETCH:
+        return take_fetch(next);
+    case NEXT_BURY:
+        return take_bury(next);
+    case NEXT_BURIED:
+        return take_buried(next);
+    default:
+        return take_finish(next);
+    }
+}
+
+static enum mcds__step step_next(struct mcds__operation *operation)
+{
+    return next_step_on((struct mcds__queue_next *)operation);
+}
+
+static void release_next(struct mcds__operation *operation)
+{
+    struct mcds__queue_next *next = (struct mcds__queue_next *)operation;
+    mcds__queue_end_work(&next->work);
+    mcds__buffer_free(&next->bytes);
+}
+
+static const struct mcds__operation_kind next_kind = {
+    "queue", "next", sizeof(struct mcds__queue_next), step_next, release_next};
+
+static int check_next(const mcds_queue *queue, uint32_t wait_ms, const mcds_job *job,
+                      const mcds_value *value_out)
+{
+    const struct mcds__given wait = {MCDS_CAUSE_OUT_OF_RANGE, "wait_ms", wait_ms, 0,
+                                     WAIT_MS_MAX};
+    int result = mcds__queue_check(queue, &next_kind, 0);
+    if (result != MCDS_OK)
+        return result;
+    if (job == NULL || value_out == NULL)
+        return mcds__fail_missing("queue", "next", "a job and a place for its bytes");
+    if (job->is_held && !mcds__queue_is_receipt(job))
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING,
+                          MCDS__CALL(&next_kind, queue->keyed.handle.name),
+                          .wanted = "a job that this library has filled", .option = "job");
+    return mcds__check_given("queue", queue->keyed.handle.name, "next", &wait, 1);
+}
+
+int mcds_queue_next_start(mcds_queue *queue, uint32_t wait_ms, mcds_job *job,
+                          mcds_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
+    int result = check_next(queue, wait_ms, job, value_out);
+    if (result != MCDS_OK)
+        return result;
+    struct mcds__queue_next own;
+    struct mcds__queue_next *next = mcds__call_begin_zero(&own.base, &next_kind,
+                                                          &queue->keyed.handle, start, &result);
+    if (next == NULL)
+        return result;
+    next->base.deadline_ns += (int64_t)wait_ms * NS_PER_MS;
+    next->wait_until_ns = next->base.deadline_ns -
+                          mcds__store_timeout_ns(queue->keyed.handle.store);
+    next->work.queue = queue;
+    next->job = job;
+    next->value_out = value_out;
+    job->was_lost = false;
+    mcds__buffer_init(&next->bytes, next->base.env, MCDS__JOBS_BYTES_MAX);
+    return mcds__call_launch(&next->base, start);
+}
+
+int mcds_queue_next(mcds_queue *queue, uint32_t wait_ms, mcds_job *job, mcds_value *value_out)
+{
+    return mcds_queue_next_start(queue, wait_ms, job, value_out, MCDS__WAIT, 0);
+}

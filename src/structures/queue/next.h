@@ -1,0 +1,51 @@
+/* Queue: the state of a call that claims a job, and the end of parts that are finished. */
+#ifndef MCDS_STRUCTURES_QUEUE_NEXT_H
+#define MCDS_STRUCTURES_QUEUE_NEXT_H
+
+#include "structures/queue/queue.h"
+
+/* What a read of a part has shown. */
+struct mcds__queue_sight {
+    bool is_read;
+    bool is_part;
+    bool is_closed;
+    bool has_jobs;
+    bool is_due;  /* some job */
+    bool is_mine; /* the job of the receipt is claimed by it, and its bytes were copied */
+    bool lacks_memory;
+    int64_t next_ms; /* the earliest time of a job; 0: none */
+};
+
+/* The first parts of a queue are finished: raise the numbers, and let their marks expire. All zero
+ * at the start. */
+struct mcds__queue_finish {
+    uint8_t stage;
+    uint64_t birth;
+    uint64_t part;  /* the first part that is finished */
+    uint64_t first; /* the one that becomes the first */
+};
+void mcds__queue_finish_begin(struct mcds__queue_finish *finish);
+/* DONE with MCDS_OK, also if another worker has done it; or a failure. */
+enum mcds__step mcds__queue_finish_step(struct mcds__queue_finish *finish,
+                                        struct mcds__queue_work *work,
+                                        struct mcds__operation *operation);
+
+struct mcds__queue_next {
+    struct mcds__operation base;
+    struct mcds__queue_work work;
+    mcds_job *job;
+    mcds_value *value_out;
+    uint8_t stage;
+    bool has_read; /* the numbers, in this round */
+    int64_t wait_until_ns;
+    uint64_t birth;
+    uint64_t part;
+    uint64_t from; /* parts below were passed in this round */
+    int64_t claimed_ns;
+    struct mcds__jobs_receipt receipt;
+    struct mcds__queue_sight sight;
+    struct mcds__queue_finish finish;
+    mcds_buffer bytes; /* of the job */
+};
+
+#endif

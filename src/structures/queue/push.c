@@ -1,0 +1,352 @@
+/* Queue: push jobs at the end.
+ *
+ *   PUSH     to the last part that the handle knows        taken: done
+ *   READ     refused: read the numbers of the parts        MAKE them, if there are none
+ *   PUSH     to the last part; if that is the one that refused, or is missing, open a part
+ *   RAISE    a part was opened: raise the number of the last one */
+#include <assert.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "structures/queue/queue.h"
+
+/* A push meets so many full parts in a row, opened by other pushers. */
+#define REFUSALS_MAX 64
+#define ORDER_MAX ((size_t)1 << 24)
+
+enum { PUSH_BEGIN, PUSH_READ, PUSH_MAKE, PUSH_JOBS, PUSH_RAISE };
+
+struct queue_push {
+    struct mcds__operation base;
+    struct mcds__queue_work work;
+    const mcds_bytes *jobs;
+    size_t count;
+    size_t pushed;
+    size_t *pushed_out;
+    uint64_t delay_ms;
+    uint8_t stage;
+    bool is_fresh; /* this call has read the numbers */
+    bool opens;
+    bool was_closed; /* the last refusal was not for a part that is missing */
+    bool was_lost;
+    uint32_t refusals;
+    uint64_t birth;
+    uint64_t part;
+    size_t in_order; /* jobs of the record */
+    bool is_single;  /* the record has the only job, copied, which the caller keeps no longer */
+    mcds_buffer order;
+};
+
+static enum mcds__step push_step_on(struct queue_push *push);
+
+static enum mcds__step push_fail_memory(struct queue_push *push)
+{
+    return mcds__operation_finish(&push->base, MCDS_NO_MEMORY);
+}
+
+static enum mcds__step push_ask_numbers(struct queue_push *push)
+{
+    push->stage = PUSH_READ;
+    push->base.tries = 1;
+    if (!mcds__queue_begin_get(&push->work, mcds__queue_numbers_element()))
+        return push_fail_memory(push);
+    return push_step_on(push);
+}
+
+static enum mcds__step ask_raise(struct queue_push *push, uint64_t birth, uint64_t last,
+                                 uint8_t stage)
+{
+    uint8_t order[MCDS__JOBS_ORDER_MAX];
+    push->stage = stage;
+    push->base.tries = 1;
+    uint64_t first = stage == PUSH_MAKE ? 0 : mcds__queue_numbers(push->work.queue).first;
+    mcds_bytes bytes = {
+        order, mcds__jobs_write_raise(birth, first < last ? first : last, last, order)};
+    if (!mcds__queue_begin_order(&push->work, mcds__queue_numbers_element(), bytes,
+                                 stage == PUSH_MAKE))
+        return push_fail_memory(push);
+    return push_step_on(push);
+}
+
+/* The jobs of the next record: as many as fit into a part. False: no memory. */
+static bool fill_order(struct queue_push *push)
+{
+    if (push->is_single) {
+        push->order.data[1] = push->opens;
+        push->in_order = 1;
+        return true;
+    }
+    push->order.length = 0;
+    push->in_order = 0;
+    if (!mcds__jobs_begin_push(&push->order, push->opens, push->delay_ms))
+        return false;
+    while (push->in_order < MCDS__JOBS_PUSH_MAX &&
+           push->pushed + push->in_order < push->count) {
+        mcds_bytes job = push->jobs[push->pushed + push->in_order];
+        if (push->in_order > 0 && push->order.length + job.length > MCDS__JOBS_FULL_BYTES)
+            break;
+        if (!mcds__jobs_add(&push->order, job))
+            return false;
+        push->in_order++;
+    }
+    return true;
+}
+
+static enum mcds__step ask_push(struct queue_push *push)
+{
+    uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
+    push->stage = PUSH_JOBS;
+    push->base.tries = 1;
+    if (!fill_order(push))
+        return push_fail_memory(push);
+    assert(push->in_order > 0);
+    mcds_bytes order = {push->order.data, push->order.length};
+    if (!mcds__queue_begin_order(&push->work,
+                                 mcds__queue_part_element(push->birth, push->part, element),
+                                 order, false))
+        return push_fail_memory(push);
+    return push_step_on(push);
+}
+
+/* Push to the last part that the handle knows, or read the numbers. */
+static enum mcds__step begin_push(struct queue_push *push)
+{
+    struct mcds__jobs_numbers numbers = mcds__queue_numbers(push->work.queue);
+    if (push->pushed == push->count)
+        return mcds__operation_finish(&push->base, MCDS_OK);
+    if (numbers.birth == 0)
+        return push_ask_numbers(push);
+    push->birth = numbers.birth;
+    push->part = numbers.last;
+    push->opens = false;
+    return ask_push(push);
+}
+
+/* The numbers were read since the last refusal, which was by this part. */
+static enum mcds__step go_on_after_read(struct queue_push *push)
+{
+    struct mcds__jobs_numbers numbers = mcds__queue_numbers(push->work.queue);
+    assert(push->is_fresh); /* only then a part may be opened */
+    push->opens = true;
+    if (push->birth != numbers.birth || push->part < numbers.last) {
+        push->birth = numbers.birth;
+        push->part = numbers.last;
+        push->opens = false;
+    } else if (push->was_closed) {
+        push->part++;
+    }
+    return ask_push(push);
+}
+
+static enum mcds__step push_take_numbers(struct queue_push *push)
+{
+    enum mcds__step step = mcds__queue_step_numbers(&push->work, &push->base);
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result == MCDS_NOT_FOUND && push->was_lost)
+        return mcds__operation_finish(&push->base, MCDS_LOST);
+    if (push->base.result == MCDS_NOT_FOUND) {
+        push->birth = mcds__random_u64(push->base.env) | 1;
+        return ask_raise(push, push->birth, 0, PUSH_MAKE);
+    }
+    if (push->base.result != MCDS_OK)
+        return MCDS__DONE;
+    push->is_fresh = true;
+    return push->birth != 0 ? go_on_after_read(push) : begin_push(push);
+}
+
+/* The numbers were made, by this call or by another client. */
+static enum mcds__step push_take_make(struct queue_push *push)
+{
+    enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
+    if (step != MCDS__DONE || push->base.result != MCDS_OK)
+        return step;
+    if (push->work.update.code == MCDS__MAP_CHANGED) {
+        const struct mcds__jobs_numbers made = {push->birth, 0, 0};
+        mcds__queue_learn(push->work.queue, &made);
+        push->is_fresh = true;
+        push->part = 0;
+        push->opens = true;
+        return ask_push(push);
+    }
+    push->birth = 0;
+    if (push->refusals++ == REFUSALS_MAX)
+        return mcds__operation_explain(&push->base, MCDS_BUSY, MCDS__WHY(PARTS_FILLED));
+    return push_ask_numbers(push);
+}
+
+static enum mcds__step note_pushed(struct queue_push *push)
+{
+    push->pushed += push->in_order;
+    assert(push->in_order > 0 && push->pushed <= push->count);
+    if (push->pushed_out != NULL)
+        *push->pushed_out = push->pushed;
+    mcds__operation_note_stored(&push->base);
+    if (push->opens)
+        return ask_raise(push, push->birth, push->part, PUSH_RAISE);
+    if (push->pushed == push->count)
+        return mcds__operation_finish(&push->base, MCDS_OK);
+    mcds__operation_renew(&push->base);
+    return ask_push(push);
+}
+
+/* The part is closed, missing or lost. */
+static enum mcds__step take_refusal(struct queue_push *push, bool was_closed)
+{
+    if (push->refusals++ == REFUSALS_MAX)
+        return mcds__operation_explain(&push->base, MCDS_BUSY, MCDS__WHY(PARTS_FILLED));
+    assert(push->refusals <= REFUSALS_MAX + 1);
+    push->was_closed = was_closed;
+    if (push->is_fresh && push->part + 1 < (uint64_t)MCDS__JOBS_NUMBER_MAX)
+        return go_on_after_read(push);
+    return push_ask_numbers(push);
+}
+
+static enum mcds__step take_push(struct queue_push *push)
+{
+    enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result == MCDS_LOST) {
+        push->was_lost = true;
+        return take_refusal(push, true);
+    }
+    if (push->base.result != MCDS_OK)
+        return step;
+    switch (push->work.update.code) {
+    case MCDS__MAP_CHANGED:
+        return note_pushed(push);
+    case MCDS__MAP_REFUSED:
+        return take_refusal(push, true);
+    default:
+        return take_refusal(push, false);
+    }
+}
+
+/* The jobs were pushed, whatever became of the number. */
+static enum mcds__step take_raise(struct queue_push *push)
+{
+    enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
+    if (step != MCDS__DONE)
+        return step;
+    const struct mcds__jobs_numbers opened = {push->birth, 0, push->part};
+    if (push->base.result == MCDS_OK && push->work.update.code == MCDS__MAP_CHANGED)
+        mcds__queue_raise(push->work.queue, &opened);
+    assert(push->opens && push->birth != 0);
+    push->opens = false;
+    if (push->pushed == push->count)
+        return mcds__operation_finish(&push->base, MCDS_OK);
+    mcds__operation_renew(&push->base);
+    return ask_push(push);
+}
+
+static enum mcds__step push_step_on(struct queue_push *push)
+{
+    switch (push->stage) {
+    case PUSH_BEGIN:
+        return begin_push(push);
+    case PUSH_READ:
+        return push_take_numbers(push);
+    case PUSH_MAKE:
+        return push_take_make(push);
+    case PUSH_JOBS:
+        return take_push(push);
+    default:
+        return take_raise(push);
+    }
+}
+
+static enum mcds__step queue_step_push(struct mcds__operation *operation)
+{
+    return push_step_on((struct queue_push *)operation);
+}
+
+static void queue_release_push(struct mcds__operation *operation)
+{
+    struct queue_push *push = (struct queue_push *)operation;
+    mcds__queue_end_work(&push->work);
+    mcds__buffer_free(&push->order);
+}
+
+static const struct mcds__operation_kind push_kind = {
+    "queue", "push", sizeof(struct queue_push), queue_step_push, queue_release_push};
+static const struct mcds__operation_kind push_many_kind = {
+    "queue", "push_many", sizeof(struct queue_push), queue_step_push, queue_release_push};
+
+static int check_jobs(const mcds_queue *queue, const struct mcds__operation_kind *kind,
+                      const mcds_bytes *jobs, size_t count, uint64_t delay_ms)
+{
+    int result = mcds__queue_check(queue, kind, delay_ms);
+    if (result != MCDS_OK)
+        return result;
+    if (count > 0 && jobs == NULL)
+        return mcds__fail_missing("queue", kind->verb, "jobs");
+    result = mcds__check_payloads(kind, queue->keyed.handle.name, "job", jobs, count);
+    for (size_t i = 0; result == MCDS_OK && i < count; i++)
+        if (jobs[i].length > MCDS_QUEUE_JOB_MAX)
+            result = mcds__fail(MCDS_TOO_BIG, TOO_BIG,
+                                MCDS__CALL(kind, queue->keyed.handle.name), .option = "job",
+                                .wanted_max = MCDS_QUEUE_JOB_MAX, MCDS__FOUND(jobs[i].length));
+    return result;
+}
+
+static int queue_launch_push(mcds_queue *queue, const struct mcds__operation_kind *kind,
+                             const mcds_bytes *jobs, size_t count, uint64_t delay_ms,
+                             size_t *pushed_out, const struct mcds__start *start)
+{
+    struct queue_push own;
+    int result = MCDS_OK;
+    if (pushed_out != NULL)
+        *pushed_out = 0;
+    result = check_jobs(queue, kind, jobs, count, delay_ms);
+    if (result != MCDS_OK)
+        return result;
+    struct queue_push *push = mcds__call_begin_zero(&own.base, kind, &queue->keyed.handle,
+                                                    start, &result);
+    if (push == NULL)
+        return result;
+    push->work.queue = queue;
+    push->jobs = jobs;
+    push->count = count;
+    push->pushed_out = pushed_out;
+    push->delay_ms = delay_ms;
+    mcds__buffer_init(&push->order, push->base.env, ORDER_MAX);
+    /* A single job is copied, because the caller keeps it only during this call. */
+    if (kind == &push_kind) {
+        if (!mcds__jobs_begin_push(&push->order, false, delay_ms) ||
+            !mcds__jobs_add(&push->order, jobs[0])) {
+            mcds__buffer_free(&push->order);
+            mcds__call_forget(start, push);
+            return mcds__fail_memory("queue", queue->keyed.handle.name, kind->verb);
+        }
+        push->is_single = true;
+    }
+    return mcds__call_launch(&push->base, start);
+}
+
+int mcds_queue_push_start(mcds_queue *queue, mcds_bytes job, uint64_t delay_ms,
+                          mcds_pipeline *pipeline, uint64_t tag)
+{
+    return queue_launch_push(queue, &push_kind, &job, 1, delay_ms, NULL,
+                             MCDS__START(pipeline, tag));
+}
+
+int mcds_queue_push(mcds_queue *queue, mcds_bytes job, uint64_t delay_ms)
+{
+    return mcds_queue_push_start(queue, job, delay_ms, MCDS__WAIT, 0);
+}
+
+int mcds_queue_push_many_start(mcds_queue *queue, const mcds_bytes *jobs, size_t count,
+                               uint64_t delay_ms, size_t *pushed_out, mcds_pipeline *pipeline,
+                               uint64_t tag)
+{
+    return queue_launch_push(queue, &push_many_kind, jobs, count, delay_ms, pushed_out,
+                             MCDS__START(pipeline, tag));
+}
+
+int mcds_queue_push_many(mcds_queue *queue, const mcds_bytes *jobs, size_t count,
+                         uint64_t delay_ms, size_t *pushed_out)
+{
+    return mcds_queue_push_many_start(queue, jobs, count, delay_ms, pushed_out, MCDS__WAIT, 0);
+}

@@ -1,0 +1,83 @@
+/* Queue: the changes and reads of entries that its calls consist of. */
+#include <assert.h>
+
+#include "structures/queue/queue.h"
+
+void mcds__queue_end_work(struct mcds__queue_work *work)
+{
+    if (work->updates)
+        mcds__map_update_free(&work->update);
+    if (work->reads)
+        mcds__map_get_free(&work->get);
+    work->updates = work->reads = false;
+}
+
+bool mcds__queue_begin_update(struct mcds__queue_work *work,
+                              const struct mcds__map_command *command, bool makes)
+{
+    mcds__queue_end_work(work);
+    assert(!work->updates && !work->reads);
+    if (!mcds__map_update_begin(&work->update, &work->queue->keyed.map, command))
+        return false;
+    work->updates = true;
+    work->update.must_exist = !makes;
+    work->update.wants_code = true;
+    return true;
+}
+
+bool mcds__queue_begin_order(struct mcds__queue_work *work, mcds_bytes element,
+                             mcds_bytes order, bool makes)
+{
+    assert(element.length > 0 && element.length <= MCDS__QUEUE_ELEMENT_MAX);
+    const struct mcds__map_command command = {
+        .verb = MCDS__MAP_JOBS, .element = element, .value = order};
+    return mcds__queue_begin_update(work, &command, makes);
+}
+
+enum mcds__step mcds__queue_step_update(struct mcds__queue_work *work,
+                                        struct mcds__operation *operation)
+{
+    assert(work->updates);
+    enum mcds__step step = mcds__map_update_step(&work->update, operation);
+    if (step != MCDS__DONE)
+        return step;
+    if (operation->result == MCDS_NOT_FOUND) {
+        work->update.code = MCDS__MAP_ABSENT;
+        operation->result = MCDS_OK;
+    }
+    if (operation->result == MCDS_OK && work->update.code == MCDS__MAP_NO_NUMBER)
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    return step;
+}
+
+bool mcds__queue_begin_get(struct mcds__queue_work *work, mcds_bytes element)
+{
+    mcds__queue_end_work(work);
+    assert(element.length > 0 && element.length <= MCDS__QUEUE_ELEMENT_MAX);
+    work->reads = mcds__map_get_begin(&work->get, &work->queue->keyed.map, element);
+    return work->reads;
+}
+
+enum mcds__step mcds__queue_step_get(struct mcds__queue_work *work,
+                                     struct mcds__operation *operation)
+{
+    assert(work->reads);
+    return mcds__map_get_step(&work->get, operation);
+}
+
+enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
+                                         struct mcds__operation *operation)
+{
+    struct mcds__jobs_numbers numbers;
+    enum mcds__step step = mcds__queue_step_get(work, operation);
+    if (step != MCDS__DONE)
+        return step;
+    if (operation->result == MCDS_NOT_FOUND)
+        mcds__queue_learn(work->queue, NULL);
+    if (operation->result != MCDS_OK)
+        return step;
+    if (!mcds__jobs_read_numbers(work->get.value, &numbers))
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    mcds__queue_learn(work->queue, &numbers);
+    return step;
+}

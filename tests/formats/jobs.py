@@ -1,0 +1,133 @@
+"""Parts of queues, as docs/formats.md says."""
+
+import struct
+
+from reader import Bytes
+
+DAY_MS = 86400000
+LOST = 2**62
+OPEN, CLOSED = 1, 2
+
+
+class Part:
+    """The jobs of a part: [number, tries, is claimed, time, bytes]."""
+
+    def __init__(self, value=None):
+        self.state, self.next, self.jobs = OPEN, 0, []
+        if value is None:
+            return
+        bytes_ = Bytes(value)
+        self.state, self.next = bytes_.number(1), bytes_.number(6)
+        assert self.state in (OPEN, CLOSED)
+        while not bytes_.is_over():
+            head = [bytes_.number(6), bytes_.number(2), bytes_.number(1), bytes_.number(6)]
+            self.jobs.append([*head, bytes_.take(bytes_.number(4))])
+        numbers = [job[0] for job in self.jobs]
+        assert numbers == sorted(set(numbers)) and len(numbers) <= 320
+        assert all(number < self.next for number in numbers)
+
+    def write(self):
+        out = bytes([self.state]) + self.next.to_bytes(6, "little")
+        for number, tries, claimed, time_ms, job in self.jobs:
+            out += struct.pack("<Q", number)[:6] + struct.pack("<HB", tries, claimed)
+            out += struct.pack("<Q", time_ms)[:6] + struct.pack("<I", len(job)) + job
+        return out
+
+    def find(self, number):
+        return next((job for job in self.jobs if job[0] == number), None)
+
+    def end(self, number, tries):
+        job = self.find(number)
+        if job is not None:
+            self.jobs.remove(job)
+        return job is not None and job[1] == tries
+
+
+def numbers(value):
+    """Birth, first and last part."""
+    bytes_ = Bytes(value)
+    found = bytes_.number(8), bytes_.number(6), bytes_.number(6)
+    assert bytes_.is_over() and found[0] != 0 and found[1] <= found[2]
+    return found
+
+
+def dead(value):
+    """Tries and bytes of a dead job."""
+    return int.from_bytes(value[:4], "little"), value[4:]
+
+
+def claim(part, time_ms, order):
+    ms, ended, tries = order.varint(), order.varint(), order.varint()
+    flag = LOST if ended and not part.end(ended - 1, tries) else 0
+    for job in part.jobs:
+        if job[3] <= time_ms:
+            job[1:4] = job[1] + 1, 1, time_ms + ms
+            return flag | job[0] << 16 | job[1]
+    return flag | min((job[3] for job in part.jobs), default=0)
+
+
+def push(entries, time_ms, element, order):
+    opens, due_ms = order.number(1), time_ms + order.varint()
+    if element not in entries and not opens:
+        return 0
+    part = Part(entries[element][0]) if element in entries else Part()
+    if part.state == CLOSED:
+        return 0
+    first = part.next
+    while not order.is_over():
+        part.jobs.append([part.next, 0, 0, due_ms, order.take(order.varint())])
+        part.next += 1
+    assert first < part.next <= first + 64
+    if len(part.jobs) >= 256 or len(part.write()) >= 8192:
+        part.state = CLOSED
+    entries[element] = part.write(), 0
+    return first
+
+
+def raise_numbers(entries, element, order):
+    birth, first, last = order.number(8), order.varint(), order.varint()
+    if element not in entries:
+        if first == last == 0:
+            entries[element] = struct.pack("<Q", birth) + bytes(12), 0
+        return
+    old = numbers(entries[element][0])
+    if old[0] == birth:
+        first, last = max(first, old[1]), max(last, old[2])
+        entries[element] = (struct.pack("<Q", birth) + first.to_bytes(6, "little")
+                            + last.to_bytes(6, "little")), 0
+
+
+def change(part, what, time_ms, order):
+    """DONE, AGAIN or LONGER."""
+    number, tries = order.varint(), order.varint()
+    if what == 4:
+        part.end(number, tries)
+        return
+    job, ms = part.find(number), order.varint()
+    if job is not None and job[2] and job[1] == tries:
+        job[2:4] = int(what == 6), time_ms + ms
+
+
+def apply(entries, time_ms, element, value):
+    """Returns the number of the outcome."""
+    order = Bytes(value)
+    what, number = order.number(1), 0
+    if what == 1:
+        return push(entries, time_ms, element, order)
+    if what == 8:
+        raise_numbers(entries, element, order)
+    elif what == 2:
+        entries.setdefault(element, (Part().write(), 0))
+    elif element in entries:
+        kept, expires = entries[element]
+        part = Part(kept)
+        if what == 3:
+            number = claim(part, time_ms, order)
+        elif what == 7:
+            if part.state == CLOSED and not part.jobs and not expires:
+                expires = time_ms + DAY_MS
+        else:
+            change(part, what, time_ms, order)
+        entries[element] = part.write(), expires
+    assert order.is_over()
+    return number

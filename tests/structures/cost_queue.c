@@ -1,0 +1,53 @@
+/* The cost of a queue: one round trip for each call of a handle that knows it, also in the middle of
+ * thousands of jobs, and with slow jobs in earlier parts. */
+#include "structures/cost.h"
+
+#define MANY 1000
+#define CALLS 200
+
+static void push_many(mcds_queue *queue)
+{
+    static mcds_bytes jobs[MANY];
+    for (size_t i = 0; i < MANY; i++)
+        jobs[i] = mcds_text("job");
+    CHECK_RESULT(MCDS_OK, mcds_queue_push_many(queue, jobs, MANY, 0, NULL));
+}
+
+void queue_trips(struct suite *suite)
+{
+    struct counted c;
+    mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
+    mcds_queue_counts counts = MCDS_QUEUE_COUNTS_INIT;
+    mcds_job job = MCDS_JOB_INIT;
+    mcds_job slow = MCDS_JOB_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    mcds_queue *queue = NULL;
+    mcds_queue *other = NULL;
+    const char *name = fresh_name(suite, "q");
+    open_counted(suite, &c);
+    options.flags = MCDS_QUEUE_MAY_LOSE;
+    CHECK_RESULT(MCDS_OK, mcds_queue_open(c.store, name, &options, &queue));
+    CHECK_RESULT(MCDS_OK, mcds_queue_open(c.store, name, &options, &other));
+    TRIPS(1, MCDS_OK, suite, &c, mcds_queue_count, queue, &counts);
+    TRIPS(5, MCDS_OK, suite, &c, mcds_queue_push, queue, mcds_text("a"), 0);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_queue_push, queue, mcds_text("b"), 0);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_queue_next, queue, 0, &job, &value);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_queue_longer, queue, &job);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_queue_next, queue, 0, &job, &value);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_queue_again, queue, &job, 0);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_queue_next, queue, 0, &job, &value);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_queue_done, queue, &job);
+    push_many(other);
+    CHECK_RESULT(MCDS_OK, mcds_queue_next(queue, 0, &slow, &value));
+    for (int i = 0; i < MANY / 2; i++)
+        CHECK_RESULT(MCDS_OK, mcds_queue_next(queue, 0, &job, &value));
+    /* Of these, some rewrite a key that has grown, which takes two round trips more. */
+    counting_backend_arm(&c.counting, FAULT_NONE, 0, false);
+    for (int i = 0; i < CALLS; i++)
+        CHECK_RESULT(MCDS_OK, mcds_queue_next(queue, 0, &job, &value));
+    assert_in_range(c.counting.batches, CALLS, CALLS + CALLS / 4);
+    mcds_value_free(&value);
+    mcds_queue_close(queue);
+    mcds_queue_close(other);
+    close_counted(&c);
+}
