@@ -95,6 +95,7 @@ int main(int argc, char **argv)
         status = STATUS_IO;
     free_command(&command);
     mcds_close(session->store);
+    config_free(&session->config);
     free(session);
     return status;
 }

@@ -11,12 +11,6 @@ foreach(name shared static)
     install(EXPORT mcds-${name} NAMESPACE mcds:: FILE mcds-${name}.cmake
             DESTINATION ${package_dir})
 endforeach()
-set(MCDS_PC_HAS_TLS OFF)
-set(MCDS_PC_TLS "")
-if(MCDS_TLS)
-    set(MCDS_PC_HAS_TLS ON)
-    set(MCDS_PC_TLS " openssl")
-endif()
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/mcds-config.cmake.in
     ${PROJECT_BINARY_DIR}/mcds-config.cmake INSTALL_DESTINATION ${package_dir}
     NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)

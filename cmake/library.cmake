@@ -1,27 +1,29 @@
 # The library, compiled once and linked twice: mcds::shared and mcds::static. mcds::mcds is the
 # one that BUILD_SHARED_LIBS names; shared when it is not set.
 
+pkg_check_modules(OPENSSL QUIET IMPORTED_TARGET GLOBAL openssl>=3.0)
+option(MCDS_TLS "TLS to memcached, with the headers of OpenSSL 3; ON where they are found" ${OPENSSL_FOUND})
+if(MCDS_TLS AND NOT OPENSSL_FOUND)
+    list(APPEND MCDS_MISSING "openssl 3")
+endif()
 if(MCDS_MISSING)
     message(FATAL_ERROR "mcds: missing ${MCDS_MISSING}; tools/setup installs what the build needs")
 endif()
 pkg_check_modules(XXHASH REQUIRED libxxhash)
 
 file(GLOB_RECURSE MCDS_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
-# One of the two: OpenSSL, or none.
+# One of the two: OpenSSL, or none. Only its headers are used here: tls/load.c loads it.
 if(MCDS_TLS)
     list(FILTER MCDS_SOURCES EXCLUDE REGEX "/tls/none[.]c$")
-    set(MCDS_TLS_LIBRARY PkgConfig::MCDS_OPENSSL)
 else()
-    list(FILTER MCDS_SOURCES EXCLUDE REGEX "/tls/(context|stream|trouble)[.]c$")
-    set(MCDS_TLS_LIBRARY)
+    list(FILTER MCDS_SOURCES EXCLUDE REGEX "/tls/(context|load|stream|trouble)[.]c$")
 endif()
 add_library(mcds_objects OBJECT ${MCDS_SOURCES})
 set_target_properties(mcds_objects PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 target_include_directories(mcds_objects PUBLIC ${PROJECT_SOURCE_DIR}/include
                                         PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(mcds_objects PRIVATE
-    mcds_warnings mcds_harden PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD
-    ${MCDS_TLS_LIBRARY} Threads::Threads)
+    mcds_warnings mcds_harden PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD Threads::Threads)
 # gcc clears a structure of more than 80 bytes by a string instruction, which a processor begins slowly.
 # An operation clears four of them. Debug builds are read by tools that do not know the option.
 set(MCDS_CLEAR "-mmemset-strategy=vector_loop:512:noalign,libcall:-1:noalign")
@@ -30,7 +32,7 @@ if(MCDS_HAS_CLEAR)
     target_compile_options(mcds_objects PRIVATE $<$<NOT:$<CONFIG:Debug>>:${MCDS_CLEAR}>)
 endif()
 # Only the header is used: its functions are compiled in.
-target_include_directories(mcds_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
+target_include_directories(mcds_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS} ${OPENSSL_INCLUDE_DIRS})
 
 foreach(kind SHARED STATIC)
     string(TOLOWER ${kind} name)
@@ -43,8 +45,8 @@ foreach(kind SHARED STATIC)
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(mcds_${name} PRIVATE
-        $<BUILD_INTERFACE:mcds_harden> PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD ${MCDS_TLS_LIBRARY}
-        Threads::Threads m)
+        $<BUILD_INTERFACE:mcds_harden> PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD
+        Threads::Threads ${CMAKE_DL_LIBS} m)
 endforeach()
 if(NOT DEFINED BUILD_SHARED_LIBS OR BUILD_SHARED_LIBS)
     add_library(mcds::mcds ALIAS mcds_shared)

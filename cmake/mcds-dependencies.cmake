@@ -1,11 +1,10 @@
-# What libmcds itself needs; OpenSSL only with MCDS_TLS. Read by the build and, for users of the static library, by the
-# installed package, so that both link the same things.
+# What libmcds is linked with. Read by the build and, for users of the static library, by the installed package, so that
+# both link the same things.
 find_package(Threads QUIET)
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
     pkg_check_modules(MCDS_LMDB QUIET IMPORTED_TARGET GLOBAL lmdb)
     pkg_check_modules(MCDS_LIBMD QUIET IMPORTED_TARGET GLOBAL libmd)
-    pkg_check_modules(MCDS_OPENSSL QUIET IMPORTED_TARGET GLOBAL openssl>=3.0)
 endif()
 
 set(MCDS_MISSING "")
@@ -20,11 +19,4 @@ if(NOT MCDS_LMDB_FOUND)
 endif()
 if(NOT MCDS_LIBMD_FOUND)
     list(APPEND MCDS_MISSING libmd)
-endif()
-# The build has not asked yet; the installed package says what it was built with.
-if(NOT DEFINED MCDS_TLS)
-    option(MCDS_TLS "TLS to memcached, with OpenSSL 3; ON where it is found" ${MCDS_OPENSSL_FOUND})
-endif()
-if(MCDS_TLS AND NOT MCDS_OPENSSL_FOUND)
-    list(APPEND MCDS_MISSING "openssl 3")
 endif()

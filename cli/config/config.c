@@ -213,7 +213,7 @@ int config_read(struct config *config, const char *profile, char *sentence, size
     struct parser parser = {
         .config = config, .profile = profile, .sentence = sentence, .capacity = capacity};
     int status = config_load(config, sentence, capacity);
-    if (status == STATUS_DONE)
+    if (status == STATUS_DONE && config->text != NULL)
         status = read_lines(&parser);
     if (status == STATUS_DONE && profile != NULL && find_profile(&parser, profile) == NULL)
         status = no_such_profile(&parser);

@@ -32,7 +32,7 @@ struct config {
     struct setting settings[SETTING_COUNT];
     uint64_t timeout_ms; /* of SETTING_TIMEOUT */
     size_t length;
-    char text[CONFIG_TEXT_MAX + 1];
+    char *text; /* of `length` bytes, then '\0'; NULL: there is no file */
 };
 
 /* Finds and reads the file, which may be missing unless $MCDS_CONFIG names it. Takes the settings of
@@ -42,5 +42,8 @@ int config_read(struct config *config, const char *profile, char *sentence, size
 
 /* For config_read: reads the text, without its settings. */
 int config_load(struct config *config, char *sentence, size_t capacity);
+
+/* Frees the text, of which the settings are parts. */
+void config_free(struct config *config);
 
 #endif

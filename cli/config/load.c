@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -70,7 +71,12 @@ static int judge(struct config *config, int file, char *sentence, size_t capacit
 static int read_all(struct config *config, int file, char *sentence, size_t capacity)
 {
     int status = judge(config, file, sentence, capacity);
-    while (status == STATUS_DONE) {
+    if (status != STATUS_DONE)
+        return status;
+    config->text = malloc(CONFIG_TEXT_MAX + 1);
+    if (config->text == NULL)
+        return refuse_file(config, ENOMEM, sentence, capacity);
+    for (;;) {
         ssize_t got = read(file, config->text + config->length,
                            CONFIG_TEXT_MAX - config->length);
         if (got < 0 && errno != EINTR)
@@ -81,7 +87,13 @@ static int read_all(struct config *config, int file, char *sentence, size_t capa
         assert(config->length <= CONFIG_TEXT_MAX);
     }
     config->text[config->length] = '\0';
-    return status;
+    return STATUS_DONE;
+}
+
+void config_free(struct config *config)
+{
+    free(config->text);
+    config->text = NULL;
 }
 
 /* A home that this user may not search is that of another user (su, sudo): there is no file. */
@@ -95,6 +107,7 @@ static bool may_be_missing(const struct config *config, int reason)
 int config_load(struct config *config, char *sentence, size_t capacity)
 {
     config->length = 0;
+    config->text = NULL;
     config->is_there = false;
     if (!find_path(config)) {
         (void)snprintf(sentence, capacity,

@@ -18,7 +18,7 @@ int counter_open(mcds_store *store, const struct command *command, void **handle
         options.flags |= MCDS_COUNTER_EXACT;
     mcds_counter *counter = NULL;
     int result = MCDS_OK;
-    if (takes_as_made(command))
+    if (takes_as_made(command) && !command->is_guess)
         result = mcds_counter_made_with(store, command->arguments[0], &options);
     if (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_CORRUPT)
         result = mcds_counter_open(store, command->arguments[0], &options, &counter);

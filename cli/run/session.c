@@ -7,6 +7,7 @@
 #include "io/exit.h"
 #include "io/report.h"
 #include "run/default_store.h"
+#include "run/made_with.h"
 #include "table/nouns.h"
 
 /* Whether the command changes nothing in any store, or only structures that exist. */
@@ -239,6 +240,31 @@ static int wait_for(mcds_pipeline *pipeline, void *handle, const struct command 
     return result == MCDS_OK ? done.result : result;
 }
 
+/* Opens the structure and does the operation. */
+static int operate(struct session *session, mcds_pipeline *pipeline,
+                   const struct command *command, struct answer *answer, void **handle_out)
+{
+    int result = command->noun->open(session->store, command, handle_out);
+    return result == MCDS_OK ? wait_for(pipeline, *handle_out, command, answer) : result;
+}
+
+/* Most counters are made without options: to ask first would take a connection and a round trip more. */
+static int operate_by_guess(struct session *session, mcds_pipeline *pipeline,
+                            const struct command *command, struct answer *answer,
+                            void **handle_out)
+{
+    if (command->noun->shows_options && takes_as_made(command)) {
+        struct command guess = *command;
+        guess.is_guess = true;
+        int result = operate(session, pipeline, &guess, answer, handle_out);
+        if (result != MCDS_CORRUPT)
+            return result;
+        command->noun->close(*handle_out);
+        *handle_out = NULL;
+    }
+    return operate(session, pipeline, command, answer, handle_out);
+}
+
 int session_operate(struct session *session, const struct command *command)
 {
     const char *against = command->noun->why_not != NULL ? command->noun->why_not(command)
@@ -259,9 +285,7 @@ int session_operate(struct session *session, const struct command *command)
     answer.items = &session->output;
     int result = mcds_pipeline_open(session->store, &options, &pipeline);
     if (result == MCDS_OK)
-        result = command->noun->open(session->store, command, &handle);
-    if (result == MCDS_OK)
-        result = wait_for(pipeline, handle, command, &answer);
+        result = operate_by_guess(session, pipeline, command, &answer, &handle);
     status = report(&session->output, command, &answer, result, NULL);
     mcds_value_free(&answer.value);
     mcds_pipeline_close(pipeline);

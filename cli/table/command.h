@@ -166,6 +166,7 @@ struct command {
     enum input input;
     bool is_input_untold; /* standard input is used without a - */
     bool is_of_several;   /* others were typed with it: its failure names the element */
+    bool is_guess;        /* the structure is opened without asking how it was made */
     /* An argument or option that may be repeated, and --remove, in one allocation. */
     mcds_bytes *elements;
     size_t element_count;
@@ -262,6 +263,7 @@ struct noun {
     const char *missing; /* text when there is none of that name */
     uint64_t shape;      /* BITs of the options that make another handle */
     bool keeps_options;  /* a structure keeps the options it was made with */
+    bool shows_options;  /* and a handle with others gets MCDS_CORRUPT and changes nothing */
     int (*open)(mcds_store *store, const struct command *command, void **handle_out);
     void (*close)(void *handle);
     const struct verb *verbs; /* ended by word NULL */

@@ -442,7 +442,7 @@ static const struct verb ids_verbs[] = {
 
 const struct noun all_nouns[] = {
     {NOUN(counter, "there is none", "a number that many processes add to"), .shape = COUNTER,
-     .keeps_options = true},
+     .keeps_options = true, .shows_options = true},
     {NOUN(cache, "there is none", "values by key; one caller makes each value"),
      .why_not = cache_why_not},
     {NOUN(lock, "nobody holds it", "run a command on one host at a time"),

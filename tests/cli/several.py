@@ -110,6 +110,16 @@ class SeveralTest(unittest.TestCase):
         self.assertEqual(done.stdout, "v\n" + "-\n" * (len(ELEMENTS) - 1))
         self.assertLess(sent, FEW)
 
+    def test_a_counter_without_options_is_read_at_once(self):
+        """Not asked first how it was made: two requests learn what the server can, one reads the counter."""
+        self.mcds(["counter", "add", "c", "5"])
+        done, sent = self.mcds(["counter", "get", "c"])
+        self.assertEqual((done.stdout, sent), ("5\n", 3), done.stderr)
+        self.mcds(["counter", "add", "c8", "7", "--stripes", "8"])
+        done, sent = self.mcds(["counter", "get", "c8"])
+        self.assertEqual(done.stdout, "7\n", done.stderr)
+        self.assertGreater(sent, 3)
+
     def test_lines_on_few_elements_share_round_trips(self):
         for words, answer in (("set add s", "added\t7"), ("set add b --bag", f"added\t{LINES}"),
                               ("set remove s", "removed\t7"), ("visitors hit v", "counted\t7"),

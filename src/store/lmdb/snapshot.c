@@ -4,6 +4,7 @@
  *
  * A copy is sound if at most one commit was made meanwhile: LMDB reuses the pages of a
  * transaction only in the second commit after it. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,16 +16,17 @@
 
 #define TRIES_MAX 200
 #define PAUSE_NS NS_PER_MS
-#define PIECE_BYTES 65536
+#define PIECE_BYTES 16384
 
 static bool copy_bytes(int from, int to)
 {
-    static _Thread_local uint8_t piece[PIECE_BYTES];
+    uint8_t piece[PIECE_BYTES];
     off_t at = 0;
     ssize_t got;
     while ((got = pread(from, piece, sizeof piece, at)) > 0) {
         if (pwrite(to, piece, (size_t)got, at) != got)
             return false;
+        assert((size_t)got <= sizeof piece);
         at += got;
     }
     return got == 0;

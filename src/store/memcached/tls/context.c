@@ -1,7 +1,6 @@
 /* The context that all TLS connections of a store share: it loads the files that the URI names. */
 #include <assert.h>
 #include <errno.h>
-#include <openssl/err.h>
 #include <string.h>
 
 #include "base/environment.h"
@@ -98,12 +97,15 @@ int mcds__tls_open(const mcds_env *env, const struct mcds__tls_options *options,
 {
     assert(options->key == NULL || options->cert != NULL);
     *tls_out = NULL;
+    int result = mcds__openssl_load();
+    if (result != MCDS_OK)
+        return result;
     struct mcds__tls *tls = mcds__allocate_zero(env, sizeof *tls);
     if (tls == NULL)
         return mcds__fail_memory("store", NULL, NULL);
     tls->env = env;
     ERR_clear_error();
-    int result = prepare_tls(tls, options);
+    result = prepare_tls(tls, options);
     ERR_clear_error();
     if (result == MCDS_OK)
         *tls_out = tls;

@@ -3,8 +3,6 @@
  * OpenSSL's own BIO of sockets would write without MSG_NOSIGNAL, and block. */
 #include <assert.h>
 #include <errno.h>
-#include <openssl/err.h>
-#include <openssl/x509v3.h>
 #include <string.h>
 
 #include "base/environment.h"
@@ -89,6 +87,7 @@ struct mcds__tls_stream *mcds__tls_begin(const struct mcds__tls *tls, const char
     struct mcds__tls_stream *stream = mcds__allocate_zero(tls->env, sizeof *stream);
     if (stream == NULL)
         return NULL;
+    assert(tls->context != NULL && tls->method != NULL);
     stream->tls = tls;
     stream->transport = *transport;
     stream->forks = mcds__forks();

@@ -1,7 +1,5 @@
 /* The reason for a failure of TLS, from the verdict on the certificate or OpenSSL's error. */
 #include <assert.h>
-#include <openssl/err.h>
-#include <openssl/x509_vfy.h>
 
 #include "base/reason.h"
 #include "store/memcached/tls/openssl.h"
