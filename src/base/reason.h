@@ -377,6 +377,13 @@
     X(LEASE_HELD, BAD_LEASE, "this lease is held already")                                     \
     X(LEASE_LOST_BEFORE, LEASE_OVER, "this lease was lost before")                             \
     X(LEASE_EMPTY, BAD_LEASE, "this lease holds nothing")                                      \
+    X(LEASE_TEXT_DAMAGED, BAD_LEASE,                                                           \
+      "the text is not a lease, or a part of it is missing or changed")                        \
+    X(LEASE_TEXT_NEWER, NEWER,                                                                 \
+      "the text was written by a newer version of mcds: upgrade this program")                 \
+    X(LEASE_OF_OTHER_STORE, BAD_LEASE,                                                         \
+      "the lease belongs to a lock of this name in another store; open the store with the URI "\
+      "that the program had which acquired it")                                                \
     X(CURSOR_NOT_BEGUN, BAD_CURSOR, "begin the cursor with MCDS_LOG_CURSOR_INIT")              \
     X(CURSOR_OF_OTHER_STORE, BAD_CURSOR,                                                       \
       "the cursor belongs to a log of this name in another store; begin a new cursor")         \

@@ -208,6 +208,42 @@ static void locks(void **state)
     mcds_lock_close(lock);
 }
 
+/* A lease as text, in the wrong hands. */
+static void lease_texts(void **state)
+{
+    (void)state;
+    mcds_lock *lock;
+    mcds_lock *imported = NULL;
+    mcds_store *other;
+    mcds_lease lease = MCDS_LEASE_INIT;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    char text[MCDS_LEASE_TEXT];
+    assert_int_equal(mcds_lock_open(store, "k", NULL, &lock), MCDS_OK);
+    REFUSED(mcds_lock_export(lock, &lease, text), BAD_LEASE, "lock", "k", "export", "", "", "");
+    assert_int_equal(mcds_lock_try_acquire(lock, &lease), MCDS_OK);
+    assert_int_equal(mcds_lock_export(lock, &lease, text), MCDS_OK);
+    REFUSED(mcds_lock_import(store, "k", "hello", &imported, &lease), BAD_LEASE, "lock", "k",
+            "import", "", "", "");
+    REFUSED(mcds_lock_import(store, "", text, &imported, &lease), EMPTY, "lock", "", "import",
+            "name", "", "");
+    REFUSED(mcds_lock_import(store, "another", text, &imported, &lease), BAD_LEASE, "lock",
+            "another", "import", "", "", "k");
+    options.ns = "other";
+    assert_int_equal(mcds_open("memory:", &options, &other), MCDS_OK);
+    REFUSED(mcds_lock_import(other, "k", text, &imported, &lease), BAD_LEASE, "lock", "k",
+            "import", "", "", "k");
+    assert_non_null(strstr(mcds_errmsg(), "in namespace 'mcds'"));
+    mcds_close(other);
+    assert_int_equal(mcds_open("memcached://127.0.0.1:1", NULL, &other), MCDS_OK);
+    REFUSED(mcds_lock_import(other, "k", text, &imported, &lease), BAD_LEASE, "lock", "k",
+            "import", "", "", "");
+    assert_non_null(strstr(mcds_errmsg(), "another store"));
+    mcds_close(other);
+    assert_null(imported);
+    assert_int_equal(mcds_lock_release(lock, &lease), MCDS_OK);
+    mcds_lock_close(lock);
+}
+
 static void visits(void **state)
 {
     (void)state;
@@ -343,10 +379,11 @@ static void simulations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stores),         cmocka_unit_test(pipelines),
-        cmocka_unit_test(counters),       cmocka_unit_test(locks),
-        cmocka_unit_test(visits),         cmocka_unit_test(elements),
-        cmocka_unit_test(lists_and_logs), cmocka_unit_test(simulations),
+        cmocka_unit_test(stores),      cmocka_unit_test(pipelines),
+        cmocka_unit_test(counters),    cmocka_unit_test(locks),
+        cmocka_unit_test(lease_texts), cmocka_unit_test(visits),
+        cmocka_unit_test(elements),    cmocka_unit_test(lists_and_logs),
+        cmocka_unit_test(simulations),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

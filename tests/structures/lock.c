@@ -387,6 +387,12 @@ static void missing_arguments_are_refused(struct suite *suite)
     CHECK_SENTENCE("watch");
     CHECK(MCDS_INVALID, suite, mcds_lock_break, NULL);
     CHECK_SENTENCE("break");
+    char text[MCDS_LEASE_TEXT] = "x";
+    CHECK_RESULT(MCDS_INVALID, mcds_lock_export(NULL, &lease, text));
+    CHECK_SENTENCE("export");
+    assert_string_equal(text, "");
+    CHECK_RESULT(MCDS_INVALID, mcds_lock_import(suite->store, "n", NULL, &lock, &lease));
+    CHECK_SENTENCE("import");
     CHECK(MCDS_INVALID, suite, mcds_lock_drop, NULL);
     CHECK_SENTENCE("drop");
     assert_int_equal(mcds_lock_remaining_ms(NULL, &lease), 0);
@@ -433,6 +439,10 @@ static const struct suite_case cases[] = {
     CASE(a_watch_reports_a_fence_that_fell),
     CASE(a_watch_runs_out),
     CASE_WAITS(a_watch_sees_a_lease_end),
+    CASE(a_lease_is_shared_by_its_text),
+    CASE(a_text_of_an_ended_lease_takes_no_other),
+    CASE_WAITS(a_shared_lease_outlives_a_deadline),
+    CASE_ONCE(a_text_that_is_not_whole_is_refused),
     CASE_ONCE(waiting_gets_it_after_release),
     CASE_ONCE(one_holder_at_a_time),
 };

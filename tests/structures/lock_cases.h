@@ -36,6 +36,12 @@ void a_watch_reports_a_fence_that_fell(struct suite *suite);
 void a_watch_runs_out(struct suite *suite);
 void a_watch_sees_a_lease_end(struct suite *suite);
 
+/* Those of lock_share.c. */
+void a_lease_is_shared_by_its_text(struct suite *suite);
+void a_text_of_an_ended_lease_takes_no_other(struct suite *suite);
+void a_shared_lease_outlives_a_deadline(struct suite *suite);
+void a_text_that_is_not_whole_is_refused(struct suite *suite);
+
 /* Those of lock/drop.c. */
 void drop_leaves_nothing(struct suite *suite);
 void a_held_lock_is_not_dropped(struct suite *suite);

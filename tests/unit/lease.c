@@ -224,6 +224,69 @@ static void a_server_that_lost_everything_is_named(void **state)
     assert_non_null(strstr(mcds_errmsg(), "the store has lost the lease and its fence"));
 }
 
+/* A lease that two processes have: `theirs` imports what `mine` has exported. */
+static void share(struct fixture *fixture, char text[MCDS_LEASE_TEXT])
+{
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_OK);
+    assert_int_equal(mcds_lock_export(fixture->mine, &fixture->lease, text), MCDS_OK);
+    mcds_lock_close(fixture->theirs);
+    assert_int_equal(
+        mcds_lock_import(fixture->store, "job", text, &fixture->theirs, &fixture->other),
+        MCDS_OK);
+}
+
+/* The renewal of one process is not taken for that of the other, whose time began later. */
+static void a_renewal_by_another_process_gives_no_more_time(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[MCDS_LEASE_TEXT];
+    share(fixture, text);
+    pass_ms(fixture, 1000);
+    assert_int_equal(mcds_lock_renew(fixture->theirs, &fixture->other), MCDS_OK);
+    pass_ms(fixture, 2000);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_OK);
+    check_deadline(fixture);
+    /* Also where each of them leaves renewals in doubt. */
+    for (int i = 0; i < 4; i++) {
+        mcds_lock *lock = i % 2 == 0 ? fixture->theirs : fixture->mine;
+        mcds_lease *lease = i % 2 == 0 ? &fixture->other : &fixture->lease;
+        pass_ms(fixture, 500);
+        suffer(fixture, i < 2 ? FAULT_CUT_AFTER : FAULT_CUT_BEFORE);
+        assert_int_equal(mcds_lock_renew(lock, lease), MCDS_AMBIGUOUS);
+        suffer(fixture, FAULT_NONE);
+        pass_ms(fixture, 500);
+        assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_OK);
+        check_deadline(fixture);
+    }
+    assert_int_equal(mcds_lock_release(fixture->theirs, &fixture->other), MCDS_OK);
+    assert_false(is_taken(fixture));
+}
+
+/* A process that may have released the lease exports and renews it no more; the text of the others
+ * says what has become of it. */
+static void a_shared_lease_keeps_doubt(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[MCDS_LEASE_TEXT];
+    char none[MCDS_LEASE_TEXT];
+    share(fixture, text);
+    suffer(fixture, FAULT_CUT_BEFORE);
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_AMBIGUOUS);
+    suffer(fixture, FAULT_NONE);
+    assert_int_equal(mcds_lock_export(fixture->mine, &fixture->lease, none), MCDS_INVALID);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_EXPIRED);
+    assert_int_equal(mcds_lock_renew(fixture->theirs, &fixture->other), MCDS_OK);
+    suffer(fixture, FAULT_CUT_AFTER);
+    assert_int_equal(mcds_lock_release(fixture->theirs, &fixture->other), MCDS_AMBIGUOUS);
+    suffer(fixture, FAULT_NONE);
+    assert_int_equal(mcds_lock_release(fixture->theirs, &fixture->other), MCDS_AMBIGUOUS);
+    mcds_lock_close(fixture->theirs);
+    assert_int_equal(
+        mcds_lock_import(fixture->store, "job", text, &fixture->theirs, &fixture->other),
+        MCDS_OK);
+    assert_int_equal(mcds_lock_release(fixture->theirs, &fixture->other), MCDS_LOST);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_release_that_was_applied_is_ambiguous, open_place,
                                     close_place),
@@ -236,6 +299,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(an_extension_that_never_landed_is_no_loss, open_place,
                                     close_place),
     cmocka_unit_test_setup_teardown(a_refusal_in_doubt_is_ambiguous, open_place, close_place),
+    cmocka_unit_test_setup_teardown(a_renewal_by_another_process_gives_no_more_time, open_place,
+                                    close_place),
+    cmocka_unit_test_setup_teardown(a_shared_lease_keeps_doubt, open_place, close_place),
     cmocka_unit_test_setup_teardown(a_wait_outlasts_a_dead_server, open_place, close_place),
     cmocka_unit_test_setup_teardown(a_watch_outlasts_a_dead_server, open_place, close_place),
     cmocka_unit_test_setup_teardown(a_server_that_lost_everything_is_named, open_place,

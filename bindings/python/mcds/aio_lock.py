@@ -10,8 +10,8 @@ from typing import Any, Dict, Optional, Type
 from ._binding import ffi
 from .core import Opened
 from .errors import Ambiguous, Error, Lost
-from .lock import Leased, LockPlans, Tenure, goes_on, slice_ms
-from .plan import Plan, awaited, take_none
+from .lock import Leased, LockPlans, Tenure, goes_on, import_lease, slice_ms
+from .plan import Bytes, Plan, awaited, take_none
 
 
 #: The longest call of a waiting acquisition.
@@ -52,6 +52,11 @@ class AioLease(Tenure):
         """Release the lock. Raises Lost where the lease had ended before."""
         async with self._mutex:
             await self._run(self._release_plan())
+
+    async def export(self) -> str:
+        """The lease as text, with which `adopt` of another process renews and releases it."""
+        async with self._mutex:
+            return self._export()
 
     async def _keep(self, lease_ms: int, task: "asyncio.Task[Any]") -> None:
         """Renew until the block has ended; where the lease is lost, cancel the block."""
@@ -144,6 +149,11 @@ class AioLock(AioBlock, LockPlans):
         """Wait for the lock as long as the option `wait` says, then Busy. Nothing renews the lease."""
         lease: AioLease = await self._acquire()
         return lease
+
+    def adopt(self, token: Bytes) -> AioLease:
+        """The lease that another process has exported, as by `Lock.adopt`. Renew it first."""
+        opened, lease = import_lease(self._runner._core, self._opened, token)
+        return AioLease(opened, self._runner, lease)
 
     async def __aenter__(self) -> AioLease:
         lease: AioLease = await self._enter()

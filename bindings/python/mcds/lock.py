@@ -7,11 +7,12 @@ import functools
 import threading
 import time
 from types import TracebackType
-from typing import Any, List, Optional, Type
+from typing import Any, List, Optional, Tuple, Type
 
 from ._binding import ffi, lib
 from .core import Core, Opened
-from .errors import Ambiguous, Busy, Error, Expired, Lost, Timeout, Unavailable, error_of, text
+from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check,
+                     error_of, text)
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, encode_name, new_options,
                    new_sized, started, take_found, take_none, waiting)
 
@@ -141,6 +142,13 @@ class Tenure:
         return Plan(self._calls.release, self._calls.release_start,
                     (self._handle, self._held), take_none)
 
+    def _export(self) -> str:
+        if self._calls is not LOCK_CALLS:
+            raise Invalid(f"{self._calls.noun} {self._opened.name!r}: only leases of locks are exported")
+        out = ffi.new("char[]", lib.MCDS_LEASE_TEXT)
+        check(lib.mcds_lock_export(self._handle, self._held, out))
+        return str(ffi.string(out).decode())
+
     def __repr__(self) -> str:
         return f"<mcds.{type(self).__name__} fence {self.fence}, {self.remaining:.3f} s>"
 
@@ -162,6 +170,11 @@ class Lease(Tenure):
                 self._judge(error)
                 raise
 
+    def export(self) -> str:
+        """The lease as text, with which `Lock.adopt` of another process renews and releases it."""
+        with self._mutex:
+            return self._export()
+
     def release(self) -> None:
         """Release the lock. Raises Lost where the lease had ended before."""
         self._is_over.set()
@@ -181,6 +194,16 @@ class Lease(Tenure):
                 except Error as error:
                     self._judge(error)
                     pause = lease_ms / 20000
+
+
+def import_lease(core: Core, opened: Opened, token: Bytes) -> Tuple[Opened, Any]:
+    """The lease of a text, and the handle with the options of the process that has exported it."""
+    handle, lease = ffi.new("mcds_lock **"), ffi.new("mcds_lease *")
+    if core.handle is ffi.NULL:
+        raise Invalid(f"lock {opened.name!r}: the store is closed")
+    check(lib.mcds_lock_import(core.handle, opened.name, encode_name(token), handle, lease))
+    own = Opened(ffi.gc(handle[0], lib.mcds_lock_close), opened.name)
+    return own, lease
 
 
 def take_lease(code: int, out: Any) -> Optional[Lease]:
@@ -331,6 +354,21 @@ class Lock(Block, LockPlans):
         """Wait for the lock as long as the option `wait` says, then Busy. Nothing renews the lease."""
         lease: Lease = self._acquire()
         return lease
+
+    def adopt(self, token: Bytes) -> Lease:
+        """The lease that another process has exported; both may renew and release it.
+
+        Renew it before you use what the lock protects: until then its end is not known, and
+        `remaining` is 0. Nothing renews it by itself.
+
+        >>> token = s.lock("deploy").acquire().export()
+        >>> lease = s.lock("deploy").adopt(token)
+        >>> lease.renew()
+        >>> lease.lost
+        False
+        >>> lease.release()
+        """
+        return Lease(*import_lease(self._runner._core, self._opened, token))
 
     def __enter__(self) -> Lease:
         lease: Lease = self._enter()

@@ -33,6 +33,53 @@ def test_a_block_holds_the_lock(s: mcds.Store, opener: Opener) -> None:
     assert s.lock("l").drop() and not s.lock("l").break_lock()
 
 
+def test_a_lease_is_exported_and_adopted(s: mcds.Store, opener: Opener) -> None:
+    with opener() as other:
+        lease = s.lock("l", ttl=30, label="web3").acquire()
+        token = lease.export()
+        adopted = other.lock("l").adopt(token)
+        assert adopted.fence == lease.fence and adopted.remaining == 0 and adopted.lost
+        adopted.renew()
+        assert 0 < adopted.remaining <= 30 and not adopted.lost
+        holder = s.lock("l").holder()
+        assert holder is not None and holder.label == "web3"
+        lease.renew()
+        other.lock("l").adopt(token).release()
+        with pytest.raises(mcds.Lost):
+            lease.renew()
+        with s.lock("l"):
+            with pytest.raises(mcds.Lost):
+                other.lock("l").adopt(token).renew()
+            with pytest.raises(mcds.Lost):
+                other.lock("l").adopt(token).release()
+        with pytest.raises(mcds.Invalid, match="belongs to 'l'"):
+            s.lock("another").adopt(token)
+        with pytest.raises(mcds.Invalid, match="not a lease"):
+            s.lock("l").adopt(token[:-1])
+
+
+def test_a_permit_is_not_exported(s: mcds.Store) -> None:
+    permit = s.semaphore("p", permits=1).try_acquire()
+    assert permit is not None
+    with pytest.raises(mcds.Invalid, match="only leases of locks"):
+        permit.export()
+    permit.release()
+
+
+def test_aio_adopts_a_lease(s: mcds.Store) -> None:
+    async def run() -> None:
+        async with s.aio as aio:
+            lease = await aio.lock("l", ttl=30).acquire()
+            adopted = aio.lock("l").adopt(await lease.export())
+            await adopted.renew()
+            assert adopted.fence == lease.fence and not adopted.lost
+            await adopted.release()
+            with pytest.raises(mcds.Lost):
+                await lease.release()
+
+    asyncio.run(run())
+
+
 def test_a_lease_lost_in_mid_block_ends_the_block_with_lost(s: mcds.Store, opener: Opener) -> None:
     with opener() as other:
         with pytest.raises(mcds.Lost):

@@ -32,14 +32,20 @@ enum {
     MCDS__LEASE_HELD = 2,   /* the token was seen in the store, and a fence was drawn */
     MCDS__LEASE_DOUBT = 4,  /* an add was not answered and may still arrive */
     MCDS__LEASE_LET_GO = 8, /* a release was not answered */
-    MCDS__LEASE_GONE = 16   /* empty, because the lease was lost or may have been */
+    MCDS__LEASE_GONE = 16,  /* empty, because the lease was lost or may have been */
+    MCDS__LEASE_SHARED = 32 /* exported or imported: other processes may renew or release it */
 };
+
+static inline bool mcds__lease_is_shared(const mcds_lease *lease)
+{
+    return (lease->state & MCDS__LEASE_SHARED) != 0;
+}
 
 /* The value of a lease key. */
 struct mcds__lease_value {
     bool free; /* released; any client may replace it by compare-and-set */
     uint64_t token[2];
-    uint64_t extension; /* how often it was renewed */
+    uint64_t extension; /* the number of its last renewal: 0 after an add */
     uint32_t label_length;
     char label[MCDS__LEASE_LABEL_MAX + 1];
 };
@@ -67,6 +73,7 @@ struct mcds__lease_call {
     bool ghost; /* the key holds a late add of this client, not its tenure */
     uint8_t takes;
     uint8_t raises;
+    uint64_t extension;   /* renew: the number that this call writes; 0: not chosen yet */
     uint64_t fence_drawn; /* below one that this handle has seen; 0: none */
     int outcome;          /* the result after an undo */
     int64_t asked_ns;

@@ -129,10 +129,13 @@ static enum mcds__step lease_release_take_look(struct mcds__lease_call *call,
 }
 
 /* Whether the caller worked until after its deadline. A store may keep the key longer, so that the
- * key of an ended lease can still be there. */
+ * key of an ended lease can still be there. Of a shared lease, another process may have moved the
+ * deadline. */
 static bool is_overdue(const struct mcds__lease_call *call)
 {
-    return call->lease->deadline_ns != 0 && call->asked_ns >= call->lease->deadline_ns;
+    const mcds_lease *lease = call->lease;
+    return !mcds__lease_is_shared(lease) && lease->deadline_ns != 0 &&
+           call->asked_ns >= lease->deadline_ns;
 }
 
 static enum mcds__step take_let_go(struct mcds__lease_call *call,

@@ -4,9 +4,10 @@
  *   LOOK    get lease                    after a batch without a reply
  *   WHY     get fence                    the lease is missing: has the server lost its contents?
  *
- * The number of the extension shows whether a write of this call was applied. lease->extension
- * is the highest number that may have been written. A number that an earlier call left in doubt
- * proves nothing, because its time began earlier. */
+ * The number of the extension shows whether a write of this call was applied: no other write has
+ * the same. lease->extension is the number that may have been written last. A number that an
+ * earlier call left in doubt proves nothing, because its time began earlier, and neither does that
+ * of another process that shares the lease. */
 #include <assert.h>
 
 #include "base/environment.h"
@@ -16,7 +17,22 @@
  * token was read may be gone: each costs one more read. After this many the call backs off. */
 #define EXTENDS_MAX 4
 
+/* The numbers of shared leases are random and begin here, so that none is a count of another. */
+#define SHARED_FIRST (UINT64_C(1) << 63)
+
 enum { BEGIN, EXTEND, LOOK, WHY };
+
+/* The number of this call. */
+static uint64_t choose_extension(const mcds_lease *lease,
+                                 const struct mcds__operation *operation)
+{
+    uint64_t number = 0;
+    if (!mcds__lease_is_shared(lease))
+        return lease->extension + 1;
+    assert((lease->state & MCDS__LEASE_HELD) != 0); /* no other is exported */
+    operation->env->random(operation->env->self, &number, sizeof number);
+    return number | SHARED_FIRST;
+}
 
 static enum mcds__step ask_extend(struct mcds__lease_call *call,
                                   struct mcds__operation *operation)
@@ -24,7 +40,7 @@ static enum mcds__step ask_extend(struct mcds__lease_call *call,
     mcds_cas_token cas = mcds__lease_cas(call->lease);
     call->stage = EXTEND;
     call->takes++;
-    call->requests[0] = mcds__lease_write(call, MCDS_CAS, call->lease->extension + 1, cas);
+    call->requests[0] = mcds__lease_write(call, MCDS_CAS, call->extension, cas);
     call->requests[1] = mcds__lease_get(call);
     operation->connection = cas.connection;
     enum mcds__step step = mcds__operation_ask_repeatable(operation, call->requests, 2);
@@ -45,7 +61,8 @@ static enum mcds__step end_renewed(struct mcds__lease_call *call,
                                    struct mcds__operation *operation, mcds_cas_token cas)
 {
     mcds_lease *lease = call->lease;
-    lease->extension++;
+    assert(call->extension != 0);
+    lease->extension = call->extension;
     lease->asked_ns = call->asked_ns;
     lease->deadline_ns = mcds__lease_deadline(call, call->asked_ns);
     mcds__lease_remember_cas(lease, cas);
@@ -60,7 +77,7 @@ static enum mcds__step end_unchanged(struct mcds__lease_call *call,
                                      const mcds_reason *detail)
 {
     if (call->doubt) {
-        call->lease->extension++;
+        call->lease->extension = call->extension;
         result = MCDS_AMBIGUOUS;
     }
     return mcds__operation_explain(operation, result, detail);
@@ -72,7 +89,8 @@ static enum mcds__step lease_renew_take_mine(struct mcds__lease_call *call,
                                              uint64_t extension, mcds_cas_token cas)
 {
     assert(call->stage == EXTEND || call->stage == LOOK);
-    if (extension > call->lease->extension)
+    assert(call->extension != 0 && call->extension != call->lease->extension);
+    if (extension == call->extension)
         return end_renewed(call, operation, cas);
     if (mcds__lease_is_ghost(call->lease, extension))
         return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED));
@@ -152,6 +170,14 @@ static enum mcds__step lease_renew_take_replies(struct mcds__lease_call *call,
     }
 }
 
+/* False: the deadline has passed. Another process may have renewed a shared lease since. */
+static bool may_be_live(const mcds_lease *lease, const struct mcds__operation *operation)
+{
+    bool is_let_go = (lease->state & MCDS__LEASE_LET_GO) != 0;
+    return mcds__monotonic_ns(operation->env) < lease->deadline_ns ||
+           (mcds__lease_is_shared(lease) && !is_let_go);
+}
+
 enum mcds__step mcds__lease_renew_step(struct mcds__lease_call *call,
                                        struct mcds__operation *operation)
 {
@@ -159,7 +185,9 @@ enum mcds__step mcds__lease_renew_step(struct mcds__lease_call *call,
         return take_why(call, operation);
     if (call->stage != BEGIN)
         return lease_renew_take_replies(call, operation);
-    if (mcds__monotonic_ns(operation->env) >= call->lease->deadline_ns)
+    if (call->extension == 0)
+        call->extension = choose_extension(call->lease, operation);
+    if (!may_be_live(call->lease, operation))
         return end_unchanged(call, operation, MCDS_EXPIRED, MCDS__WHY(LEASE_DEADLINE));
     bool token_known = call->lease->cas_connection != 0;
     return token_known && !call->doubt ? ask_extend(call, operation)
