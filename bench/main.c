@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "curves.h"
+#include "limits.h"
 #include "sizes.h"
 #include "work/work.h"
 
@@ -18,6 +19,7 @@ static const char help_text[] =
     "usage: mcds-bench [--quick] [--alone] [--only TEXT] [--out FILE] [--place FOLDER]\n"
     "       mcds-bench --sizes [--huge] [--only VERB] [--place FOLDER]\n"
     "       mcds-bench --curves FOLDER [--only NAME] [--place FOLDER]\n"
+    "       mcds-bench --limits [--quick] [--only TEXT] [--place FOLDER]\n"
     "\n"
     "Starts memcached and redis-server by itself, on loopback and unix sockets.\n"
     "  --quick         about a minute instead of two or three; wider spreads\n"
@@ -29,6 +31,8 @@ static const char help_text[] =
     "  --curves FOLDER write figures as TSV and draw them as SVG: depth, threads, lock,\n"
     "                  processes, latency and sizes, or the one with NAME in its name;\n"
     "                  a few minutes\n"
+    "  --limits        rate limits instead: takes a second, round trips, and the most that\n"
+    "                  passes in a window, by 1, 8 and 64 processes; a few minutes\n"
     "  --place FOLDER  where files and sockets are made (default .): the file system under it\n"
     "                  decides the durable rows\n";
 
@@ -37,18 +41,24 @@ struct wishes {
     const char *place;
     const char *curves;
     bool sizes;
+    bool limits;
     bool huge;
 };
 
 /* False: the usage is wrong. */
 static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wishes)
 {
-    static const struct option known[] = {
-        {"quick", no_argument, NULL, 'q'},       {"alone", no_argument, NULL, 'a'},
-        {"only", required_argument, NULL, 'o'},  {"out", required_argument, NULL, 'j'},
-        {"place", required_argument, NULL, 'p'}, {"sizes", no_argument, NULL, 's'},
-        {"huge", no_argument, NULL, 'H'},        {"curves", required_argument, NULL, 'c'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"quick", no_argument, NULL, 'q'},
+                                          {"alone", no_argument, NULL, 'a'},
+                                          {"only", required_argument, NULL, 'o'},
+                                          {"out", required_argument, NULL, 'j'},
+                                          {"place", required_argument, NULL, 'p'},
+                                          {"sizes", no_argument, NULL, 's'},
+                                          {"huge", no_argument, NULL, 'H'},
+                                          {"curves", required_argument, NULL, 'c'},
+                                          {"limits", no_argument, NULL, 'l'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
         switch (option) {
@@ -74,6 +84,9 @@ static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wis
             break;
         case 's':
             wishes->sizes = true;
+            break;
+        case 'l':
+            wishes->limits = true;
             break;
         case 'H':
             wishes->huge = true;
@@ -112,6 +125,11 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN);
     if (wishes.sizes) {
         sizes_run(&bench, wishes.huge);
+        (void)rmdir(bench.place);
+        return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
+    if (wishes.limits) {
+        limits_run(&bench);
         (void)rmdir(bench.place);
         return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
     }

@@ -71,6 +71,26 @@ bool redis_structure_run(void *structure, uint64_t operations);
 /* contestant.run: XRANGE of the whole stream, for this many events. */
 bool redis_structure_range(void *structure, uint64_t operations);
 
+enum redis_limit_recipe { REDIS_INCR_EXPIRE, REDIS_FIXED_WINDOW, REDIS_LUA_WINDOW };
+
+/* A recipe of a rate limit on Redis, and what it has cost. */
+struct redis_limit {
+    struct redis redis;
+    enum redis_limit_recipe recipe;
+    char script[41];
+    uint64_t member; /* of this process */
+    uint64_t takes;
+    uint64_t round_trips;
+};
+
+/* Returns NULL, or why it cannot be opened. */
+const char *redis_limit_open(struct redis_limit *limit, enum redis_limit_recipe recipe,
+                             const struct server *server, uint64_t member);
+void redis_limit_close(struct redis_limit *limit);
+/* One take of at most `count` in `seconds`. 1: it passed; 0: refused; -1: failed. */
+int redis_limit_take(struct redis_limit *limit, const char *identity, uint64_t count,
+                     uint32_t seconds);
+
 /* LMDB alone, durable, with a commit for each add. */
 struct lmdb {
     uint32_t threads;

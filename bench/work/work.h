@@ -26,6 +26,9 @@ void work_memory_threads(struct bench *bench, const struct servers *servers, uin
 void work_lock_threads(struct bench *bench, const struct servers *servers, uint32_t threads);
 void work_processes(struct bench *bench, const struct servers *servers, uint32_t processes);
 
+/* Keep this process, and those that it starts, to one of its processors. */
+bool keep_to_one_processor(void);
+
 /* Remove the files of an LMDB store or of an SQLite database in bench->place. */
 void forget_file(const struct bench *bench, const char *name);
 
