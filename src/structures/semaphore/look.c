@@ -17,9 +17,8 @@ mcds_bytes mcds__semaphore_encode(const struct mcds__semaphore_settings *setting
     return mcds__frame_seal_numbers(out, FRAME_TYPE, FRAME_VERSION, key, numbers, 2);
 }
 
-/* False: not written by this library, or by a newer version. */
-static bool semaphore_decode(mcds_bytes value, mcds_bytes key,
-                             struct mcds__semaphore_settings *settings_out)
+bool mcds__semaphore_decode(mcds_bytes value, mcds_bytes key,
+                            struct mcds__semaphore_settings *settings_out)
 {
     uint64_t numbers[2];
     if (!mcds__frame_open_numbers(value, FRAME_TYPE, FRAME_VERSION, key, numbers, 2))
@@ -40,7 +39,7 @@ int mcds__semaphore_read(struct mcds__operation *operation, const mcds_request *
         return operation->result;
     }
     mcds_bytes value = mcds__operation_value(operation, request);
-    if (semaphore_decode(value, request->key, settings_out))
+    if (mcds__semaphore_decode(value, request->key, settings_out))
         return MCDS_OK;
     bool is_newer = mcds__frame_is_newer(value, FRAME_TYPE, FRAME_VERSION, request->key);
     (void)mcds__operation_explain(operation, is_newer ? MCDS_UNSUPPORTED : MCDS_CORRUPT,
