@@ -149,12 +149,7 @@ static bool run(mcds_sim_options options, struct ledger *totals, mcds_sim_counts
                          MCDS_OK);
         open_taker(&takers[i], mcds_sim_client_store(client));
     }
-    bool fine = mcds_sim_run(ledger.sim, 200000) == MCDS_OK;
-    mcds_sim_count(ledger.sim, counts);
-    fine = fine && ledger.wrong == NULL;
-    if (!fine)
-        (void)report(ledger.sim, options.seed,
-                     ledger.wrong != NULL ? ledger.wrong : "the run does not end");
+    bool fine = play_to_end(ledger.sim, options.seed, &ledger.wrong, counts);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_ids_close(takers[i].ids);
     play_close(ledger.sim);

@@ -329,6 +329,16 @@ bool report_lengths(const mcds_sim *sim, uint64_t seed, const char *what,
     return false;
 }
 
+bool play_to_end(mcds_sim *sim, uint64_t seed, const char *const *wrong,
+                 mcds_sim_counts *counts_out)
+{
+    bool has_ended = mcds_sim_run(sim, 200000) == MCDS_OK;
+    mcds_sim_count(sim, counts_out);
+    if (*wrong != NULL)
+        return report(sim, seed, *wrong);
+    return has_ended || report(sim, seed, "it does not end");
+}
+
 void play_lengths(struct lengths *lengths, uint64_t seed, uint32_t count, size_t least,
                   size_t most, size_t longest)
 {

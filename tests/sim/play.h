@@ -49,6 +49,10 @@ void play_close(mcds_sim *sim);
 /* mcds_sim_run; after each step `check` returns the violation, or NULL. Returns the first one. */
 const char *play_run(mcds_sim *sim, uint64_t event_max, const char *(*check)(void *context),
                      void *context);
+/* mcds_sim_run until the end, at most 200000 events. Reports *wrong, which the run may have set, or that
+ * it does not end; then returns false. */
+bool play_to_end(mcds_sim *sim, uint64_t seed, const char *const *wrong,
+                 mcds_sim_counts *counts_out);
 /* The number that the server has under this key at this moment, or `none`. */
 uint64_t play_peek(mcds_sim *sim, const char *key, uint64_t none);
 /* The same, and its flags. */
