@@ -53,21 +53,19 @@ static void set_lock_environment(const char *name, const mcds_permit *permit, in
     lock_set_environment(name, permit->lease.fence, left_ms);
 }
 
+/* What the lead has from the lock. */
+#define LOCK_CALLS                                                                             \
+    .lease = "lease", .given = "released", .open = lock_open_known, .close = lock_close,       \
+    .acquire = acquire_lock_of, .renew = renew_lock, .release = release_lock,                  \
+    .remaining_ms = lock_remaining_ms, .describe = describe_lock,                              \
+    .set_environment = set_lock_environment
+
 const struct tenure_kind tenure_of_lock = {
+    LOCK_CALLS,
     .noun = "lock",
     .thing = "lock",
-    .lease = "lease",
     .alone = "the lock would exclude nobody",
-    .given = "released",
     .mend = ", or --break it",
-    .open = lock_open_known,
-    .close = lock_close,
-    .acquire = acquire_lock_of,
-    .renew = renew_lock,
-    .release = release_lock,
-    .remaining_ms = lock_remaining_ms,
-    .describe = describe_lock,
-    .set_environment = set_lock_environment,
 };
 
 static int look_at_lock(void *handle)
@@ -79,22 +77,13 @@ static int look_at_lock(void *handle)
 /* The leader of a name is the holder of its lock. Those that wait for the lead do so for days, so they
  * only read. */
 const struct tenure_kind tenure_of_leader = {
+    LOCK_CALLS,
     .noun = "leader",
     .thing = "lead",
-    .lease = "lease",
     .alone = "everybody would lead",
-    .given = "released",
     .mend = ", or break it with 'mcds lock NAME --break'",
     .ends_descendants = true,
-    .open = lock_open_known,
-    .close = lock_close,
-    .acquire = acquire_lock_of,
     .look = look_at_lock,
-    .renew = renew_lock,
-    .release = release_lock,
-    .remaining_ms = lock_remaining_ms,
-    .describe = describe_lock,
-    .set_environment = set_lock_environment,
 };
 
 static int acquire_permit(void *handle, mcds_permit *permit, uint32_t wait_ms)
