@@ -255,7 +255,10 @@ static int report_failed_before(struct getting *getting)
 
 static bool is_store_away(int result)
 {
-    return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE || result == MCDS_FULL;
+    mcds_cause cause = mcds_last_error()->cause;
+    return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE || result == MCDS_FULL ||
+           (result == MCDS_IO &&
+            (cause == MCDS_CAUSE_DISK_FULL || cause == MCDS_CAUSE_FILE_LIMIT));
 }
 
 /* Looks in slices, between which a signal can end the wait. Without a COMMAND it does not wait. */
@@ -298,6 +301,34 @@ static int look_and_fill(struct getting *getting)
     return fill(getting);
 }
 
+/* The store cannot be opened, because it is full or away: COMMAND runs all the same. */
+static int fill_unstored(struct getting *getting)
+{
+    complain_unstored(getting);
+    int status = signals_open(&getting->signals, &getting->session->output, getting->command);
+    if (status == STATUS_DONE)
+        status = fill(getting);
+    signals_close(&getting->signals);
+    return status;
+}
+
+static int get_from_store(struct getting *getting)
+{
+    void *handle = NULL;
+    int status;
+    int result = cache_open(getting->session->store, getting->command, &handle);
+    if (result != MCDS_OK)
+        return report(&getting->session->output, getting->command, NULL, result, NULL);
+    getting->cache = handle;
+    status = signals_open(&getting->signals, &getting->session->output, getting->command);
+    if (status == STATUS_DONE)
+        status = look_and_fill(getting);
+    signals_close(&getting->signals);
+    mcds_value_free(&getting->value);
+    cache_close(handle);
+    return status;
+}
+
 int cache_get(struct session *session, const struct command *command)
 {
     struct getting getting = {.session = session,
@@ -305,19 +336,9 @@ int cache_get(struct session *session, const struct command *command)
                               .claim = MCDS_CACHE_CLAIM_INIT,
                               .signals = {.file = -1},
                               .value = MCDS_VALUE_INIT};
-    void *handle = NULL;
-    int status = session_open_store(session);
-    if (status != STATUS_DONE)
-        return status;
-    int result = cache_open(session->store, command, &handle);
-    if (result != MCDS_OK)
-        return report(&session->output, command, NULL, result, NULL);
-    getting.cache = handle;
-    status = signals_open(&getting.signals, &session->output, command);
-    if (status == STATUS_DONE)
-        status = look_and_fill(&getting);
-    signals_close(&getting.signals);
-    mcds_value_free(&getting.value);
-    cache_close(handle);
-    return status;
+    int result = session_open(session);
+    if (command->program != NULL && is_store_away(result))
+        return fill_unstored(&getting);
+    int status = result == MCDS_OK ? STATUS_DONE : session_open_store(session);
+    return status == STATUS_DONE ? get_from_store(&getting) : status;
 }

@@ -3,6 +3,7 @@ without an end. Waits are for events: a line, the end of a process."""
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -103,6 +104,23 @@ class CacheTest(unittest.TestCase):
     def assert_dead(self, pid):
         with self.assertRaises(ProcessLookupError):
             os.kill(pid, 0)
+
+    def test_a_store_without_room_to_open(self):
+        """COMMAND runs all the same. A path that is wrong is refused."""
+        def limit_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        get = ("cache", "get", "c", "key", "--ttl", "1m")
+        full = subprocess.run([MCDS, "-s", f"lmdb:{self.fixture.folder}/new.mdb", *get, "--json", "--", "echo", "value"],
+                              env=self.environment, preexec_fn=limit_files, capture_output=True, text=True, check=False)
+        self.assertEqual(full.returncode, 0, full)
+        self.assertEqual((json.loads(full.stdout)["value"], json.loads(full.stdout)["state"]), ("value\n", "unstored"))
+        self.assertIn("ulimit -f", full.stderr)
+        self.assertIn("the value is not stored", full.stderr)
+        for words in ((), ("--", "echo", "value")):
+            wrong = subprocess.run([MCDS, "-s", "lmdb:/dev/null/new.mdb", *get, *words], env=self.environment, check=False,
+                                   capture_output=True, text=True)
+            self.assertGreaterEqual(wrong.returncode, 64, wrong)
+            self.assertEqual(wrong.stdout, "")
 
     def test_too_long(self):
         process = self.start("get", "en", "k", "--", "cat", "/dev/zero")
