@@ -16,6 +16,8 @@ void work_bytes(struct bench *bench, const struct servers *servers);
 void work_lmdb(struct bench *bench);
 void work_lmdb_processes(struct bench *bench);
 void work_structures(struct bench *bench, const struct servers *servers);
+/* Only its pipelined changes and reads, over one connection. */
+void work_structures_nearby(struct bench *bench, const struct servers *servers);
 void work_weblog(struct bench *bench, const struct servers *servers);
 void work_command(struct bench *bench, const struct servers *servers);
 
