@@ -65,12 +65,16 @@ static int keyed_check_values(const struct mcds__keyed *keyed,
                               const struct mcds__operation_kind *kind,
                               const struct mcds__map_command *command)
 {
-    uint64_t most = mcds__store_can(keyed->handle.store).value_max / VALUE_PART;
+    const mcds_capabilities can = mcds__store_can(keyed->handle.store);
+    uint64_t most = can.value_max / VALUE_PART;
     size_t longer = command->value.length > command->expected.length ? command->value.length
                                                                      : command->expected.length;
     if (longer > most)
         return fail_too_big(keyed, kind, longer, most);
-    return mcds__check_cas(kind, &keyed->handle, MCDS__WHY(GROWTH_WITHOUT_CAS));
+    if (can.compare_and_set)
+        return MCDS_OK;
+    return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(GROWTH_WITHOUT_CAS),
+                          MCDS__CALL(kind, keyed->handle.name));
 }
 
 int mcds__keyed_launch_update(struct mcds__keyed *keyed,

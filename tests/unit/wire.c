@@ -402,6 +402,18 @@ static void commands_as_they_are_sent(void **state)
     SENT(meta, "mg k v f c O12\r\n", .command = MCDS_GET);
     SENT(meta, "ms k 3 ME T1 F7 c O12\r\nabc\r\n", .command = MCDS_ADD, .flags = 7,
          .ttl_ms = 999, .value = abc);
+    const uint32_t sets = MCDS_SETS_CAS;
+    SENT(meta, "ms k 3 ME E5 s O12\r\nabc\r\n", .command = MCDS_ADD, .options = sets,
+         .initial = 5, .value = abc);
+    SENT(meta, "ms k 0 MA C18446744073709551615 c O12\r\n\r\n", .command = MCDS_APPEND,
+         .cas = token);
+    SENT(meta, "ms k 3 MA C18446744073709551615 E5 s O12\r\nabc\r\n", .command = MCDS_APPEND,
+         .options = sets, .initial = 5, .cas = token, .value = abc);
+    SENT(meta, "ms k 3 MA C18446744073709551615 E18446744073709551615 s O12\r\nabc\r\n",
+         .command = MCDS_APPEND, .options = sets, .initial = token.unique, .cas = token,
+         .value = abc);
+    SENT(meta, "ms k 3 C18446744073709551615 E0 s O12\r\nabc\r\n", .command = MCDS_CAS,
+         .options = sets, .cas = token, .value = abc);
 }
 
 int main(void)

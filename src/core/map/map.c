@@ -167,8 +167,14 @@ void mcds__map_note_found(struct mcds__map *map, uint64_t hash, uint32_t depth)
 
 void mcds__map_note_moved(struct mcds__map *map, uint64_t hash, uint32_t depth)
 {
-    if (depth < MCDS__MAP_DEPTH_MAX) /* no key is deeper, whatever a store replies */
-        set_entries(map, hash, depth, (uint8_t)(depth + 1) | HAS_SPLIT_ABOVE, depth + 1);
+    unsigned bits;
+    uint8_t entry = (uint8_t)(depth + 1) | HAS_SPLIT_ABOVE;
+    if (depth >= MCDS__MAP_DEPTH_MAX) /* no key is deeper, whatever a store replies */
+        return;
+    /* All operations that were in flight to the key note it. The first has set the entries: only
+     * this function sets such an entry, and one of a key above replaces it. */
+    if (entry_of(map, hash, &bits) != entry)
+        set_entries(map, hash, depth, entry, depth + 1);
 }
 
 void mcds__map_forget_depths(struct mcds__map *map)

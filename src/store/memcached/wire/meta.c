@@ -54,16 +54,31 @@ static const char *mode_of(mcds_command command)
     }
 }
 
+/* The number to compare and the number to set, which are mostly equal: their digits are computed
+ * once. */
+static char *put_numbers(char *at, const mcds_request *request)
+{
+    bool sets = (request->options & MCDS_SETS_CAS) != 0;
+    if (request->command != MCDS_CAS && request->cas.connection == 0)
+        return sets ? put_flag(at, " E", request->initial) : at;
+    char *compared = mcds__wire_put(at, " C");
+    at = mcds__wire_put_u64(compared, request->cas.unique);
+    if (!sets)
+        return at;
+    if (request->initial != request->cas.unique)
+        return put_flag(at, " E", request->initial);
+    const mcds_bytes digits = {compared, (size_t)(at - compared)};
+    assert(digits.length > 0 && digits.length <= MCDS__U64_DIGITS);
+    return mcds__wire_put_bytes(mcds__wire_put(at, " E"), digits);
+}
+
 static char *wire_meta_put_store(char *at, const mcds_request *request, uint64_t exptime)
 {
     assert(mcds__wire_is_store(request));
     at = mcds__wire_put_bytes(mcds__wire_put(at, "ms "), request->key);
     at = put_flag(at, " ", request->value.length);
     at = mcds__wire_put(at, mode_of(request->command));
-    if (request->command == MCDS_CAS || request->cas.connection != 0)
-        at = put_flag(at, " C", request->cas.unique);
-    if ((request->options & MCDS_SETS_CAS) != 0)
-        at = put_flag(at, " E", request->initial);
+    at = put_numbers(at, request);
     if (request->command == MCDS_APPEND && (request->options & MCDS_CREATE) != 0)
         at = put_flag(at, " N", exptime);
     if (exptime > 0)
