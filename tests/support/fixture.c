@@ -123,6 +123,17 @@ static bool start_memcached_three(struct fixture *fixture, const char **missing)
     return start_servers(fixture, missing, 3, false, "?" PATIENT);
 }
 
+/* Another version beside the installed one. */
+static bool start_memcached_next(struct fixture *fixture, const char **missing)
+{
+    fixture->servers[0].program = getenv("MCDS_MEMCACHED_NEXT");
+    if (fixture->servers[0].program == NULL) {
+        *missing = "MCDS_MEMCACHED_NEXT names no second memcached";
+        return false;
+    }
+    return start_servers(fixture, missing, 1, false, "?" PATIENT);
+}
+
 static bool start_memcached_tls(struct fixture *fixture, const char **missing)
 {
     char tail[256];
@@ -158,6 +169,7 @@ static const struct kind kinds[] = {
     {"memcached-classic", start_memcached_classic},
     {"memcached-unix", start_memcached_unix},
     {"memcached-three", start_memcached_three},
+    {"memcached-next", start_memcached_next},
     {"memcached-tls", start_memcached_tls},
     {"nutcracker", start_nutcracker},
     {"memcached-quiet", start_memcached_quiet},

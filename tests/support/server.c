@@ -18,6 +18,7 @@
 #define START_ROUNDS 2000
 #define START_PAUSE_NS 5000000L
 #define ARGUMENTS_MAX 32
+#define PROGRAM_MAX 256
 #define FOLDER "/tmp/mcds-server-XXXXXX"
 
 static int connect_tcp(uint16_t port)
@@ -237,10 +238,14 @@ static bool run_memcached(struct server *server)
     (void)snprintf(threads, sizeof threads, "%u",
                    (unsigned)(server->threads > 0 ? server->threads : 4));
     /* -u counts only for root, whom memcached does not run as unless told */
-    char *arguments[ARGUMENTS_MAX + 1] = {"memcached", "-u",  "root", "-U",   "0",
-                                          "-m",        "256", "-t",   threads};
+    char *arguments[ARGUMENTS_MAX + 1] = {"",   "-u",  "root", "-U",   "0",
+                                          "-m", "256", "-t",   threads};
     char *const tcp[] = {"-l", "127.0.0.1", "-p", port, NULL};
     char *const local[] = {"-s", server->path, NULL};
+    char program[PROGRAM_MAX] = "memcached";
+    if (server->program != NULL)
+        (void)snprintf(program, sizeof program, "%s", server->program);
+    arguments[0] = program;
     size_t count = 0;
     while (arguments[count] != NULL)
         count++;

@@ -13,6 +13,7 @@ struct server {
     pid_t pid;           /* 0: not running */
     uint16_t port;       /* 0: it listens at `path` */
     char path[108];      /* a unix socket */
+    const char *program; /* of memcached; NULL: the installed one */
     uint8_t threads;     /* of memcached; 0 = 4, as is its own default */
     uint16_t timeout_ms; /* of nutcracker, for its servers; 0 = 10 000 */
     /* More arguments for memcached, ended by NULL; they must outlive the server. NULL: none. */
