@@ -43,6 +43,9 @@ static int become(const void *context)
     const int *ends = start->inheritance->ends;
     if (ends != NULL && (dup2(ends[0], STDOUT_FILENO) < 0 || dup2(ends[1], STDERR_FILENO) < 0))
         return errno;
+    if (start->inheritance->input != STDIN_FILENO &&
+        dup2(start->inheritance->input, STDIN_FILENO) < 0)
+        return errno;
     (void)execvp(start->program[0], start->program);
     return errno;
 }

@@ -24,6 +24,9 @@ const char *why_omitted(const struct noun *noun)
         return "ids stay unique in another store without it, if the clocks agree";
     if (noun->open == once_open)
         return "its results expire; 'once KEY --settle' stores one in another store";
+    if (noun->open == queue_open)
+        return "its jobs would be done in both stores; 'queue work NAME -- mcds -s URI queue "
+               "push NAME --file -' moves them";
     if (noun->open == limit_open)
         return "its buckets are full where it is not";
     if (noun->open == views_open)

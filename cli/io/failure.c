@@ -51,6 +51,8 @@ static const struct cause_saying {
      "--burst window goes without --patience"},
     {"limit", MCDS_CAUSE_OUT_OF_RANGE, MCDS_INVALID, "rate_count",
      "--burst window goes with one --rate"},
+    {"queue", MCDS_CAUSE_UNSUPPORTED, MCDS_UNSUPPORTED, "",
+     "its server may evict jobs; if they may be lost, give --may-lose"},
     {"counter", MCDS_CAUSE_NOT_A_NUMBER, MCDS_CORRUPT, "",
      "the key does not hold a number; if it was made with --exact or --stripes, give that"},
 };

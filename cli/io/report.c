@@ -124,6 +124,11 @@ static const char *saying_of(const struct command *command, int result)
         return "there is none; if ls lists it, it is the hash of a name of more than 100 "
                "bytes: "
                "drop it with the drop of its noun and the whole name";
+    if (result == MCDS_NOT_FOUND && command->verb->run == queue_next)
+        return "no job is due";
+    if (result == MCDS_NOT_FOUND && command->arguments[1] != NULL &&
+        command->noun->open == queue_open)
+        return "no dead job has this ID";
     if (result == MCDS_NOT_FOUND)
         return drops_lock ? "there is none" : command->noun->missing;
     if (result == MCDS_BUSY && drops_lock)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "io/exit.h"
 #include "io/failure.h"
@@ -352,6 +353,23 @@ static bool open_relay(struct runner *runner)
     return true;
 }
 
+/* False: it cannot be made, and that was reported. */
+static bool open_input(struct runner *runner)
+{
+    const struct tenure_kind *kind = runner->tenure.kind;
+    int *input = &runner->watch.inheritance.input;
+    *input = kind->input != NULL ? kind->input(runner->tenure.handle) : STDIN_FILENO;
+    if (*input < 0)
+        say(runner, "this process has too many files open, or no memory left for the input");
+    return *input >= 0;
+}
+
+static void close_input(const struct runner *runner)
+{
+    if (runner->watch.inheritance.input > STDIN_FILENO)
+        (void)close(runner->watch.inheritance.input);
+}
+
 /* Passes the rest of the output on. Returns the exit code. */
 static int end_relay(struct runner *runner, int status)
 {
@@ -427,11 +445,14 @@ bool runner_acquire(struct runner *runner, const struct patience *patience, int 
 int runner_run(struct runner *runner)
 {
     assert(runner->phase == PHASE_RUNNING && !runner->is_lost);
-    if (!open_relay(runner)) {
+    if (!open_input(runner) || !open_relay(runner)) {
+        close_input(runner);
         give_up(runner);
         return STATUS_INTERNAL;
     }
-    return end_relay(runner, run_program(runner));
+    int status = end_relay(runner, run_program(runner));
+    close_input(runner);
+    return status;
 }
 
 void runner_close(struct runner *runner)

@@ -1,5 +1,5 @@
 /* Runner: runs COMMAND while this process holds a lease, any number of times: for `mcds lock`, `mcds
- * semaphore run`, `mcds leader run` and `mcds once`. */
+ * semaphore run`, `mcds leader run`, `mcds once` and `mcds queue work`. */
 #ifndef MCDS_CLI_LOCK_RUNNER_H
 #define MCDS_CLI_LOCK_RUNNER_H
 

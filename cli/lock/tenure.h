@@ -1,4 +1,5 @@
-/* Tenure: the lease that is held while COMMAND runs: a lock, a permit, the lead, or the claim of a key. */
+/* Tenure: the lease that is held while COMMAND runs: a lock, a permit, the lead, or the claim of a key or of
+ * a job. */
 #ifndef MCDS_CLI_LOCK_TENURE_H
 #define MCDS_CLI_LOCK_TENURE_H
 
@@ -9,10 +10,11 @@
 
 struct tenure_kind {
     const char *noun;
-    const char *thing; /* the noun of the lease: "lock", "permit", "lead"; of once "result" */
-    const char *lease; /* the word for it: "lease", "claim" */
-    const char *alone; /* why a store that only this process sees is of no use */
-    const char *given; /* the release as a participle: "released", "stored" */
+    const char
+        *thing; /* the noun of the lease: "lock", "permit", "lead", "job"; of once "result" */
+    const char *lease;     /* the word for it: "lease", "claim" */
+    const char *alone;     /* why a store that only this process sees is of no use */
+    const char *given;     /* the release as a participle: "released", "stored" */
     const char *otherwise; /* what follows if it is not, or NULL: the lease expires by itself */
     const char *mend;      /* advice on a key that mcds did not write */
     /* Whether all descendants of COMMAND end with it, also those that have left its group. */
@@ -30,11 +32,14 @@ struct tenure_kind {
     bool (*describe)(void *handle, char out[TENURE_TEXT_CAPACITY]);
     /* Sets the variables that COMMAND inherits. */
     void (*set_environment)(const char *name, const mcds_permit *permit, int64_t left_ms);
-    /* The rest of once alone; NULL. Whether nothing is held, because there is a result: prints it. */
+    /* The rest of once and queue alone; NULL. Whether nothing is held, because there is a result: prints it. */
     bool (*answers)(void *handle, struct session *session, const struct command *command,
                     int *status_out);
     /* The output of COMMAND, which mcds passes on. */
     void (*see)(void *handle, size_t stream, const char *bytes, size_t length);
+    /* Of queue alone; NULL. Returns the file that COMMAND has as standard input, which the caller
+     * closes, or -1. Sets the variables that COMMAND inherits. */
+    int (*input)(void *handle);
     /* Before the release: how COMMAND has ended, and whether by itself. Returns what to report, or
      * NULL. */
     const char *(*ended)(void *handle, int status, bool by_itself);
@@ -43,6 +48,7 @@ extern const struct tenure_kind tenure_of_lock;
 extern const struct tenure_kind tenure_of_semaphore;
 extern const struct tenure_kind tenure_of_once;
 extern const struct tenure_kind tenure_of_leader;
+extern const struct tenure_kind tenure_of_queue;
 
 struct tenure {
     const struct tenure_kind *kind;

@@ -62,10 +62,11 @@ static bool is_one_way(struct reader *reader)
     return true;
 }
 
-/* `run` of any noun has a command, and so has a verb that starts an operation before it. */
+/* `run` and `work` of any noun have a command, and so has a verb that starts an operation before it. */
 static bool needs_program(const struct verb *verb)
 {
-    return (verb->start != NULL && verb->run != NULL) || strcmp(verb->word, "run") == 0;
+    return (verb->start != NULL && verb->run != NULL) || strcmp(verb->word, "run") == 0 ||
+           strcmp(verb->word, "work") == 0;
 }
 
 static bool has_program(struct reader *reader)
@@ -100,10 +101,13 @@ bool reader_is_complete(struct reader *reader)
         return reader_wrong_usage(reader, what);
     }
     if (missing != NULL && missing->input == INPUT_LINES && !missing->needs_dash &&
-        command->element_count == 0) {
+        command->element_count == 0 && !is_given(command, OPTION_FILE)) {
         command->input = INPUT_LINES;
         command->is_input_untold = true;
     }
+    if (is_given(command, OPTION_FILE) &&
+        (command->element_count > 0 || command->input != INPUT_NONE))
+        return reader_wrong_usage(reader, "a JOB and --file exclude each other");
     if (is_given(command, OPTION_RAW) && command->element_count > 1)
         return reader_wrong(reader, "%s: --raw writes nothing between two values; give one %s",
                             reader_subject(reader), command->verb->arguments[1]->placeholder);

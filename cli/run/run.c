@@ -5,6 +5,7 @@
 
 #include "batch/several.h"
 #include "io/exit.h"
+#include "queue/push_file.h"
 #include "run/stdin_feed.h"
 #include "run/stdin_whole.h"
 #include "table/commands.h"
@@ -41,7 +42,9 @@ static int run_plainly(struct session *session, const struct command *command)
     if (verb->run != NULL && (verb->start == NULL || command->program != NULL))
         return verb->run(session, command);
     int status;
-    if (command->input == INPUT_WHOLE)
+    if (is_given(command, OPTION_FILE))
+        status = file_run(session, command);
+    else if (command->input == INPUT_WHOLE)
         status = whole_run(session, command);
     else if (command->input != INPUT_NONE)
         status = feed_run(session, command);

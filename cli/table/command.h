@@ -96,18 +96,31 @@ enum option_id {
     OPTION_RETRY_FAILED,
     OPTION_SETTLE,
     OPTION_FORGET,
+    OPTION_DELAY,
+    OPTION_FILE,
+    OPTION_VISIBLE,
+    OPTION_TRIES,
+    OPTION_JOB_WAIT,
+    OPTION_UNTIL_EMPTY,
+    OPTION_JOBS_MAX,
+    OPTION_MAY_LOSE,
     OPTION_COUNT
 };
 
 /* An option in a mask of options. The global ones share a bit, and so do options that a verb takes
- * together or not at all: --buckets and --width, --late and --ahead, --rate and --burst, those of ids and
- * of once. */
+ * together or not at all: --signed and --plain, --break and --drop, --buckets and --width, --if-absent and
+ * --if-is, those of a new log, --add and --remove, --replace and --resume, --stale and --nothing, --rate and
+ * --burst, those of ids and of once, and two pairs of queue. */
 #define WITHIN(id, first, last)                                                                \
     ((id) <= (first) ? 0 : ((id) < (last) ? (id) : (last)) - (first))
 #define SHARED_BEFORE(id)                                                                      \
-    (WITHIN(id, OPTION_BUCKETS, OPTION_WIDTH) + WITHIN(id, OPTION_LATE, OPTION_AHEAD) +        \
+    (WITHIN(id, OPTION_SIGNED, OPTION_PLAIN) + WITHIN(id, OPTION_BREAK, OPTION_DROP) +         \
+     WITHIN(id, OPTION_BUCKETS, OPTION_WIDTH) + WITHIN(id, OPTION_IF_ABSENT, OPTION_IF_IS) +   \
+     WITHIN(id, OPTION_BY_ARRIVAL, OPTION_AHEAD) + WITHIN(id, OPTION_ADD, OPTION_REMOVE) +     \
+     WITHIN(id, OPTION_REPLACE, OPTION_RESUME) + WITHIN(id, OPTION_STALE, OPTION_NOTHING) +    \
      WITHIN(id, OPTION_RATE, OPTION_BURST) + WITHIN(id, OPTION_HOW_MANY, OPTION_SPREAD) +      \
-     WITHIN(id, OPTION_IN, OPTION_FORGET))
+     WITHIN(id, OPTION_IN, OPTION_FORGET) + WITHIN(id, OPTION_TRIES, OPTION_JOB_WAIT) +        \
+     WITHIN(id, OPTION_UNTIL_EMPTY, OPTION_JOBS_MAX))
 #define BIT(id) (UINT64_C(1) << ((id)-OPTION_GLOBALS - SHARED_BEFORE(id)))
 #define OPTIONS_GLOBAL (UINT64_C(1) << 63)
 _Static_assert(OPTION_COUNT - OPTION_GLOBALS - SHARED_BEFORE(OPTION_COUNT) <= 63,
@@ -191,6 +204,8 @@ struct answer {
         mcds_table_cursor cursor;
         mcds_limit_value limit;
         mcds_limit_cursor identities;
+        mcds_job job;
+        mcds_queue_counts jobs;
         size_t done; /* elements, of a verb that takes many */
     };
     mcds_value value;

@@ -5,6 +5,7 @@
 #include "table/drop.h"
 #include "table/nouns.h"
 #include "table/parameters.h"
+#include "table/queue_commands.h"
 #include "table/whole_commands.h"
 
 #define STRIPES BIT(OPTION_STRIPES)
@@ -464,6 +465,7 @@ const struct noun all_nouns[] = {
     {NOUN(table, "there is none", "values by key")},
     {NOUN(limit, "there is none", "rate limits for identities"), .shape = RATES,
      .why_not = limit_why_not},
+    {NOUN(queue, "there is none", "jobs that workers take in turn"), .why_not = queue_why_not},
     {NOUN(ids, "there is none", "unique numbers that rise"), .shape = IDS},
     {NOUN(list, "there is none", "values in the order in which they were pushed")},
     {NOUN(log, "there is none", "events with a time, kept for a retention time"), .shape = LOG},

@@ -135,6 +135,27 @@ START(once_look);
 PRINT(once_print);
 RUN(once_run);
 
+OPEN(queue_open);
+CLOSE(queue_close);
+const char *queue_why_not(const struct command *command);
+START(queue_push);
+PRINT(queue_print_push);
+RUN(queue_work);
+RUN(queue_next);
+PRINT(queue_print_next);
+START(queue_done);
+START(queue_again);
+START(queue_longer);
+PRINT(queue_print_settled);
+START(queue_ls);
+START(queue_count);
+PRINT(queue_print_count);
+START(queue_dead);
+RUN(queue_retry);
+RUN(queue_discard);
+PRINT(queue_print_dead);
+START(queue_drop);
+
 OPEN(ids_open);
 CLOSE(ids_close);
 START(ids_next);

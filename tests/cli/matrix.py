@@ -11,13 +11,13 @@ import tempfile
 import unittest
 
 MCDS = os.path.abspath(sys.argv[1])
-DONE, NO, USAGE, UNREACHABLE, SHORTAGE, IO, CANNOT_RUN, NOT_FOUND = 0, 1, 64, 69, 70, 74, 126, 127
+DONE, NO, USAGE, UNREACHABLE, SHORTAGE, IO, LOST, CANNOT_RUN, NOT_FOUND = 0, 1, 64, 69, 70, 74, 79, 126, 127
 TIMEOUT = "60s"
 NO_STORE = ("help", "completion")
 READERS = ("set add", "set remove", "table put", "table remove", "list push", "log put", "array set", "batch")
 # What changes nothing; all other verbs may make the default store.
 CHANGES_NOTHING = ("get", "estimate", "has", "holders", "scan", "count", "tail", "lock", "ls", "rm", "backup", "doctor", "help",
-                   "completion", "batch", "dump", "top", "once", "who")
+                   "completion", "batch", "dump", "top", "once", "who", "dead")
 RATE = ["--rate", "1/s"]
 WORDS = {"help": [], "completion": ["bash"], "lock": ["x", "--info"], "backup": ["copy"], "rm": ["x", "--yes"],
          "dump": ["x", "-o", "file"], "load": ["dump"], "watch": ["x", "--once"], "top": ["--once"],
@@ -25,12 +25,17 @@ WORDS = {"help": [], "completion": ["bash"], "lock": ["x", "--info"], "backup": 
          "limit take": ["x", "1", *RATE], "limit get": ["x", "1", *RATE], "limit give": ["x", "1", *RATE],
          "limit run": ["x", *RATE, "--", "true"], "semaphore run": ["y", "--permits", "1", "--", "true"],
          "semaphore resize": ["x", "2"], "once": ["x", "--info"], "leader run": ["z", "--once", "--", "true"],
-         "leader watch": ["x", "--once"]}
+         "leader watch": ["x", "--once"], "queue push": ["x", "y", "--may-lose"], "queue next": ["x", "--may-lose"],
+         "queue work": ["x", "--may-lose", "--wait", "0", "--", "true"], "queue done": ["x", "0123456789abcdef.0.0.1"],
+         "queue again": ["x", "0123456789abcdef.0.0.1"], "queue longer": ["x", "0123456789abcdef.0.0.1"],
+         "queue discard": ["x", "--all"]}
+# What names a claim, of which there is none.
+OF_A_CLAIM = (["queue", "done"], ["queue", "again"], ["queue", "longer"])
 # What waits for a change.
 WAITS = (["watch"], ["leader", "watch"])
 # The words before -- and a program.
 BEFORE_PROGRAM = {"lock": ["x"], "limit run": ["x", *RATE], "semaphore run": ["x", "--permits", "1"], "cache hold": ["x", "1"],
-                  "once": ["x"], "leader run": ["x", "-q"]}
+                  "once": ["x"], "leader run": ["x", "-q"], "queue work": ["x", "--may-lose", "--wait", "0"]}
 DUMP = "mcds-dump\t1\nend\t0\t0\t0\t2294c2fe2b52fc40\n"
 
 
@@ -118,7 +123,7 @@ class MatrixTest(unittest.TestCase):
             for words, arguments, _ in self.each():
                 if " ".join(words) in READERS and words != ["batch"]:
                     arguments += ["1", "1"] if words == ["table", "put"] else ["1"]
-                if words == ["leader", "run"]:  # it waits for a store that answers
+                if words in (["leader", "run"], ["queue", "work"]):  # it waits for a store that answers
                     continue
                 done = self.mcds(*words, *arguments, store=f"memcached://{path}", timeout="300ms")
                 if words[0] in NO_STORE or words == ["batch"]:  # nothing is asked of the store
@@ -173,6 +178,9 @@ class MatrixTest(unittest.TestCase):
             if words[0] in NO_STORE:
                 continue
             done = self.mcds(*words, *arguments)
+            if words in OF_A_CLAIM:
+                self.check_failure(done, LOST)
+                continue
             answers = list(map(json.loads, done.stdout.splitlines()))
             self.assertIn(done.returncode, (DONE, NO), done)
             if done.returncode == NO and words != ["doctor"]:
@@ -269,8 +277,10 @@ class MatrixTest(unittest.TestCase):
         for words, arguments, takes_program in self.each():
             if takes_program:
                 before = BEFORE_PROGRAM.get(" ".join(words), arguments)
-                self.check_failure(self.mcds(*words, *before, "--", "./nosuch"), NOT_FOUND)
-                self.check_failure(self.mcds(*words, *before, "--", self.folder, store=self.store + "2"), CANNOT_RUN)
+                for program, store, code in ("./nosuch", self.store, NOT_FOUND), (self.folder, self.store + "2", CANNOT_RUN):
+                    if words == ["queue", "work"]:  # it begins with a job
+                        self.mcds("queue", "push", *WORDS["queue push"], store=store)
+                    self.check_failure(self.mcds(*words, *before, "--", program, store=store), code)
                 self.check_failure(self.mcds(*words, *before, "--"), USAGE)
 
 

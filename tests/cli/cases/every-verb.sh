@@ -127,6 +127,16 @@ limit get NAME ann --rate 5/d
 limit take NAME bob --rate 5/d --burst window
 limit get NAME bob --rate 5/d --burst window
 limit drop NAME
+queue count NAME
+queue ls NAME
+queue dead NAME
+queue drop NAME
+queue push NAME one two --may-lose --delay 1h
+queue count NAME
+queue next NAME --may-lose
+queue retry NAME
+queue discard NAME --all
+queue drop NAME
 ids drop NAME
 ids next NAME --bits 53 --count 2 --spread 1ms
 ids next NAME --bits 53

@@ -1,0 +1,188 @@
+/* mcds queue dead, retry and discard. The id of a dead job is printed in hexadecimal. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/exit.h"
+#include "io/report.h"
+#include "queue/queue.h"
+#include "table/nouns.h"
+#include "table/parameters.h"
+
+/* Of an id. */
+#define ID_MAX 64
+#define ID_TEXT (2 * ID_MAX + 1)
+/* Jobs that are read before they are changed. */
+#define BATCH_MAX 256
+
+static void write_id(mcds_bytes id, char out[ID_TEXT])
+{
+    const uint8_t *bytes = id.data;
+    out[0] = '\0';
+    for (size_t i = 0; i < id.length && i < ID_MAX; i++)
+        (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static bool print_dead(void *context, const mcds_queue_entry *entry)
+{
+    struct output *output = context;
+    char id[ID_TEXT];
+    write_id(entry->id, id);
+    output_begin(output);
+    output_text(output, "id", id, SHOWN);
+    output_unsigned(output, "tries", entry->tries, SHOWN);
+    output_bytes(output, "job", entry->job, SHOWN);
+    output_end(output);
+    return output_is_fine(output);
+}
+
+int queue_dead(void *handle, const struct command *command, struct answer *answer,
+               mcds_pipeline *pipeline, uint64_t tag)
+{
+    return mcds_queue_dead_start(handle, number_of(command, OPTION_LIMIT, 0), print_dead,
+                                 answer->items, pipeline, tag);
+}
+
+struct dead_job {
+    uint8_t id[ID_MAX];
+    size_t id_length;
+    void *bytes;
+    size_t length;
+};
+
+/* Dead jobs that one scan has found: all of them, or the one with this id. */
+struct catch
+{
+    const char *id; /* as it was typed; NULL: any */
+    struct dead_job jobs[BATCH_MAX];
+    size_t count;
+    bool lacks_memory;
+};
+
+static bool catch_dead(void *context, const mcds_queue_entry *entry)
+{
+    struct catch *caught = context;
+    char id[ID_TEXT];
+    write_id(entry->id, id);
+    if (caught->id != NULL && strcmp(id, caught->id) != 0)
+        return true;
+    struct dead_job *job = &caught->jobs[caught->count];
+    if (entry->id.length > ID_MAX)
+        return true;
+    memcpy(job->id, entry->id.data, job->id_length = entry->id.length);
+    job->length = entry->job.length;
+    job->bytes = malloc(job->length + 1);
+    caught->lacks_memory = job->bytes == NULL;
+    if (caught->lacks_memory)
+        return false;
+    if (job->length > 0)
+        memcpy(job->bytes, entry->job.data, job->length);
+    return ++caught->count < BATCH_MAX && caught->id == NULL;
+}
+
+static void let_go(struct catch *caught)
+{
+    for (size_t i = 0; i < caught->count; i++)
+        free(caught->jobs[i].bytes);
+    caught->count = 0;
+}
+
+/* Pushes before it erases: if mcds is killed in between, the job is in both places, and never in
+ * none. */
+static int settle(mcds_queue *queue, const struct dead_job *job, bool retries)
+{
+    int result = MCDS_OK;
+    if (retries)
+        result = mcds_queue_push(queue, (mcds_bytes){job->bytes, job->length}, 0);
+    if (result == MCDS_OK)
+        result = mcds_queue_discard(queue, (mcds_bytes){job->id, job->id_length});
+    return result == MCDS_NOT_FOUND ? MCDS_OK : result; /* another caller has erased it */
+}
+
+/* One batch. */
+static int sweep(mcds_queue *queue, struct catch *caught, bool retries, uint64_t *count_out)
+{
+    int result = mcds_queue_dead(queue, 0, catch_dead, caught);
+    if (result == MCDS_OK && caught->lacks_memory)
+        result = MCDS_NO_MEMORY;
+    for (size_t i = 0; i < caught->count && (result == MCDS_OK || result == MCDS_LOST); i++) {
+        int settled = settle(queue, &caught->jobs[i], retries);
+        if (settled == MCDS_OK)
+            ++*count_out;
+        else
+            result = settled;
+    }
+    return result;
+}
+
+static int sweep_all(mcds_queue *queue, const char *id, bool retries, uint64_t *count_out)
+{
+    struct catch *caught = calloc(1, sizeof *caught);
+    if (caught == NULL)
+        return MCDS_NO_MEMORY;
+    bool is_last = false;
+    int result = MCDS_OK;
+    while (result == MCDS_OK && !is_last) {
+        caught->id = id;
+        result = sweep(queue, caught, retries, count_out);
+        is_last = caught->count < BATCH_MAX;
+        let_go(caught);
+    }
+    free(caught);
+    return result == MCDS_OK && id != NULL && *count_out == 0 ? MCDS_NOT_FOUND : result;
+}
+
+const char *queue_why_not(const struct command *command)
+{
+    bool is_all = is_given(command, OPTION_ALL);
+    bool discards = command->verb->run == queue_discard;
+    if (discards && command->arguments[1] == NULL && !is_all)
+        return "queue discard: give the ID of a dead job, or --all";
+    if (discards && command->arguments[1] != NULL && is_all)
+        return "queue discard: an ID and --all exclude each other";
+    mcds_job job = MCDS_JOB_INIT;
+    if (command->verb->arguments == takes_receipt &&
+        mcds_queue_job_load(&job, command->arguments[1]) != MCDS_OK)
+        return "queue: the RECEIPT is not one that 'queue next' has printed";
+    return NULL;
+}
+
+static int change_dead(struct session *session, const struct command *command, bool retries)
+{
+    struct answer answer = {.count = 0};
+    void *handle = NULL;
+    const char *against = queue_why_not(command);
+    if (against != NULL) {
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", against);
+        return STATUS_USAGE;
+    }
+    int status = session_open_store(session);
+    if (status != STATUS_DONE)
+        return status;
+    int result = queue_open(session->store, command, &handle);
+    if (result == MCDS_OK)
+        result = sweep_all(handle, command->arguments[1], retries, &answer.count);
+    status = report(&session->output, command, &answer, result, NULL);
+    queue_close(handle);
+    return status;
+}
+
+int queue_retry(struct session *session, const struct command *command)
+{
+    return change_dead(session, command, true);
+}
+
+int queue_discard(struct session *session, const struct command *command)
+{
+    return change_dead(session, command, false);
+}
+
+void queue_print_dead(struct output *output, const struct command *command,
+                      const struct answer *answer, int result)
+{
+    (void)result;
+    if (output->json)
+        output_text(output, "done", command->verb->done, HIDDEN);
+    output_unsigned(output, "count", answer->count, SHOWN);
+}

@@ -1,0 +1,54 @@
+/* mcds queue next: claims a job for a script. */
+#include "io/exit.h"
+#include "io/report.h"
+#include "queue/queue.h"
+#include "table/nouns.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define DOUBTS_MAX 2
+
+/* From now to the end of the wait. */
+static uint32_t left_ms(int64_t end_ns)
+{
+    const mcds_env *env = mcds_env_system();
+    int64_t left_ns = end_ns - env->monotonic_ns(env->self);
+    return left_ns > 0 ? (uint32_t)(left_ns / NS_PER_MS) : 0;
+}
+
+/* Claims again where nobody may have the job of a claim: it comes again when that ends. Passes over parts
+ * that the store has lost, and says so. */
+static int claim(struct session *session, const struct command *command, mcds_queue *queue,
+                 struct answer *answer)
+{
+    const mcds_env *env = mcds_env_system();
+    uint64_t wait_ms = number_of(command, OPTION_JOB_WAIT, 0);
+    int64_t end_ns = env->monotonic_ns(env->self) + (int64_t)wait_ms * NS_PER_MS;
+    int losses = 0;
+    int doubts = 0;
+    for (;;) {
+        int result = mcds_queue_next(queue, left_ms(end_ns), &answer->job, &answer->value);
+        bool is_lost = result == MCDS_LOST && losses++ < QUEUE_LOSSES_MAX;
+        bool is_in_doubt = result == MCDS_AMBIGUOUS && doubts++ < DOUBTS_MAX;
+        if (is_lost)
+            queue_tell_of_loss(session, command);
+        if (!is_lost && !is_in_doubt)
+            return result;
+    }
+}
+
+int queue_next(struct session *session, const struct command *command)
+{
+    static const mcds_job empty = MCDS_JOB_INIT;
+    struct answer answer = {.job = empty, .value = MCDS_VALUE_INIT};
+    void *handle = NULL;
+    int status = session_open_store(session);
+    if (status != STATUS_DONE)
+        return status;
+    int result = queue_open(session->store, command, &handle);
+    if (result == MCDS_OK)
+        result = claim(session, command, handle, &answer);
+    status = report(&session->output, command, &answer, result, NULL);
+    mcds_value_free(&answer.value);
+    queue_close(handle);
+    return status;
+}

@@ -1,0 +1,283 @@
+/* mcds queue work: what the runner of commands does with the claim of a job.
+ *
+ *   look      claims the first job that is due, so a wait writes only where there may be one
+ *   acquire   hands over what look has claimed
+ *   input     COMMAND has the job as standard input
+ *   ended     how COMMAND has ended decides what the release says
+ *   release   done, or again */
+#include "queue/worker.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "io/exit.h"
+#include "lock/watch.h"
+#include "parse/values.h"
+#include "queue/queue.h"
+#include "table/nouns.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define AGAIN_MS UINT64_C(30000)
+/* An end that cannot be told to the store is tried again for so long, while the claim lasts. */
+#define TELL_MAX_NS (10000 * NS_PER_MS)
+#define TELL_PAUSE_MS 100
+
+static int worker_open(mcds_store *store, const struct command *command, void **handle_out)
+{
+    static const mcds_job empty = MCDS_JOB_INIT;
+    void *queue = NULL;
+    int result = queue_open(store, command, &queue);
+    if (result != MCDS_OK)
+        return result;
+    struct worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL) {
+        queue_close(queue);
+        return MCDS_NO_MEMORY;
+    }
+    worker->queue = queue;
+    worker->command = command;
+    worker->job = empty;
+    *handle_out = worker;
+    return MCDS_OK;
+}
+
+static void worker_close(void *handle)
+{
+    struct worker *worker = handle;
+    mcds_value_free(&worker->bytes);
+    queue_close(worker->queue);
+    free(worker);
+}
+
+static bool see_job(void *context, const mcds_queue_entry *entry)
+{
+    (void)entry;
+    *(bool *)context = true;
+    return false;
+}
+
+/* No job is due. Returns MCDS_OK where the worker ends, and MCDS_BUSY where it waits. */
+static int judge_emptiness(struct worker *worker)
+{
+    bool has_jobs = false;
+    int result = MCDS_OK;
+    if (is_given(worker->command, OPTION_UNTIL_EMPTY)) {
+        result = mcds_queue_scan(worker->queue, 1, see_job, &has_jobs);
+        if (result < 0 && result != MCDS_LOST)
+            return result;
+        worker->is_over = !has_jobs;
+    }
+    worker->is_over = worker->is_over || watch_now_ns() >= worker->give_up_ns;
+    return worker->is_over ? MCDS_OK : MCDS_BUSY;
+}
+
+static int note_loss(struct worker *worker)
+{
+    worker->has_lost = true;
+    queue_tell_of_loss(worker->session, worker->command);
+    return ++worker->losses_in_a_row > QUEUE_LOSSES_MAX ? MCDS_LOST : MCDS_BUSY;
+}
+
+static int worker_claim(struct worker *worker)
+{
+    int result = mcds_queue_next(worker->queue, 0, &worker->job, &worker->bytes);
+    if (result == MCDS_LOST)
+        return note_loss(worker);
+    if (result == MCDS_OK || result == MCDS_NOT_FOUND)
+        worker->losses_in_a_row = 0;
+    return result == MCDS_NOT_FOUND ? judge_emptiness(worker) : result;
+}
+
+static int worker_look(void *handle)
+{
+    int result = worker_claim(handle);
+    return result == MCDS_OK ? MCDS_NOT_FOUND : result == MCDS_BUSY ? MCDS_OK : result;
+}
+
+static int worker_acquire(void *handle, mcds_permit *permit, uint32_t wait_ms)
+{
+    struct worker *worker = handle;
+    (void)wait_ms;
+    int result = MCDS_OK;
+    if (!worker->job.is_held && !worker->is_over)
+        result = worker_claim(worker);
+    permit->lease.deadline_ns = worker->job.deadline_ns;
+    return result;
+}
+
+static int worker_renew(void *handle, mcds_permit *permit)
+{
+    struct worker *worker = handle;
+    int result = mcds_queue_longer(worker->queue, &worker->job);
+    if (result == MCDS_OK)
+        permit->lease.deadline_ns = worker->job.deadline_ns;
+    return result;
+}
+
+static int tell_end(struct worker *worker)
+{
+    return worker->is_done ? mcds_queue_done(worker->queue, &worker->job)
+                           : mcds_queue_again(worker->queue, &worker->job, worker->again_ms);
+}
+
+static bool is_worth_another_try(int result)
+{
+    return result == MCDS_AMBIGUOUS || result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE;
+}
+
+static int worker_release(void *handle, mcds_permit *permit)
+{
+    struct worker *worker = handle;
+    int64_t until_ns = watch_now_ns() + TELL_MAX_NS;
+    bool is_in_doubt = false;
+    if (!worker->job.is_held)
+        return MCDS_OK;
+    int result = tell_end(worker);
+    while (is_worth_another_try(result) && watch_now_ns() < until_ns &&
+           watch_now_ns() < permit->lease.deadline_ns) {
+        is_in_doubt = is_in_doubt || result == MCDS_AMBIGUOUS;
+        (void)poll(NULL, 0, TELL_PAUSE_MS);
+        result = tell_end(worker);
+    }
+    /* Nothing of it is left to another worker. */
+    static const mcds_job empty = MCDS_JOB_INIT;
+    worker->job = empty;
+    return result == MCDS_LOST && is_in_doubt ? MCDS_OK : result;
+}
+
+static int64_t worker_remaining_ms(const void *handle, const mcds_permit *permit)
+{
+    (void)handle;
+    int64_t left_ns = permit->lease.deadline_ns - watch_now_ns();
+    return left_ns > 0 ? left_ns / NS_PER_MS : 0;
+}
+
+static bool worker_describe(void *handle, char out[TENURE_TEXT_CAPACITY])
+{
+    (void)handle;
+    (void)snprintf(out, TENURE_TEXT_CAPACITY, "no job is due");
+    return false;
+}
+
+static void worker_set_environment(const char *name, const mcds_permit *permit, int64_t left_ms)
+{
+    (void)permit;
+    (void)left_ms;
+    (void)setenv("MCDS_QUEUE_NAME", name, 1);
+}
+
+static bool worker_answers(void *handle, struct session *session, const struct command *command,
+                           int *status_out)
+{
+    const struct worker *worker = handle;
+    (void)session;
+    (void)command;
+    *status_out = STATUS_DONE;
+    return worker->is_over;
+}
+
+/* The job as text. */
+static void set_job(const mcds_value *bytes)
+{
+    char *text = malloc(bytes->length + 1);
+    (void)unsetenv("MCDS_JOB");
+    if (text == NULL ||
+        (bytes->length > 0 && memchr(bytes->data, '\0', bytes->length) != NULL)) {
+        free(text);
+        return;
+    }
+    if (bytes->length > 0)
+        memcpy(text, bytes->data, bytes->length);
+    text[bytes->length] = '\0';
+    (void)setenv("MCDS_JOB", text, 1);
+    free(text);
+}
+
+static bool write_all(int file, const mcds_value *bytes)
+{
+    for (size_t at = 0; at < bytes->length;) {
+        ssize_t written = write(file, (const char *)bytes->data + at, bytes->length - at);
+        if (written <= 0)
+            return false;
+        at += (size_t)written;
+    }
+    return lseek(file, 0, SEEK_SET) == 0;
+}
+
+static int worker_input(void *handle)
+{
+    struct worker *worker = handle;
+    char tries[12];
+    (void)snprintf(tries, sizeof tries, "%" PRIu32, worker->job.tries);
+    (void)setenv("MCDS_JOB_TRIES", tries, 1);
+    set_job(&worker->bytes);
+    int file = memfd_create("job", MFD_CLOEXEC);
+    if (file >= 0 && !write_all(file, &worker->bytes)) {
+        (void)close(file);
+        file = -1;
+    }
+    return file;
+}
+
+/* For a command that has failed by itself. */
+static const char *describe_failure_of(struct worker *worker, int status)
+{
+    char delay[DURATION_CAPACITY];
+    uint64_t tries = number_of(worker->command, OPTION_TRIES, QUEUE_TRIES);
+    uint32_t tried = worker->job.tries;
+    format_duration(worker->again_ms, delay);
+    int length = snprintf(worker->said, sizeof worker->said,
+                          "the command has exited with %d at try %" PRIu32, status, tried);
+    char *end = worker->said + length;
+    size_t room = sizeof worker->said - (size_t)length;
+    if (tries > 0 && tried >= tries)
+        (void)snprintf(end, room, ", the last one: the job is dead");
+    else
+        (void)snprintf(end, room, ": the job comes again %s%s",
+                       worker->again_ms > 0 ? "in " : "at once",
+                       worker->again_ms > 0 ? delay : "");
+    return worker->said;
+}
+
+static const char *worker_ended(void *handle, int status, bool by_itself)
+{
+    struct worker *worker = handle;
+    worker->is_done = by_itself && status == STATUS_DONE;
+    uint64_t tries = number_of(worker->command, OPTION_TRIES, QUEUE_TRIES);
+    bool is_last = tries > 0 && worker->job.tries >= tries; /* the next claim finds it dead */
+    worker->again_ms = by_itself && !is_last
+                           ? number_of(worker->command, OPTION_DELAY, AGAIN_MS)
+                           : 0;
+    if (worker->is_done || worker->session->output.quiet)
+        return NULL;
+    return by_itself ? describe_failure_of(worker, status)
+                     : "the command was ended: the job comes again";
+}
+
+const struct tenure_kind tenure_of_queue = {
+    .noun = "queue",
+    .thing = "job",
+    .lease = "claim",
+    .alone = "no job would come",
+    .given = "ended",
+    .otherwise = "comes again when its claim ends",
+    .mend = "",
+    .ends_descendants = true,
+    .open = worker_open,
+    .close = worker_close,
+    .acquire = worker_acquire,
+    .look = worker_look,
+    .renew = worker_renew,
+    .release = worker_release,
+    .remaining_ms = worker_remaining_ms,
+    .describe = worker_describe,
+    .set_environment = worker_set_environment,
+    .answers = worker_answers,
+    .input = worker_input,
+    .ended = worker_ended,
+};

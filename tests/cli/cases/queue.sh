@@ -1,0 +1,70 @@
+# Jobs that workers take in turn, each until one is done with it.
+hide() { sed 's/^[0-9a-f]\{16\}\.[0-9.]*/RECEIPT/; s/"receipt":"[^"]*"/"receipt":"RECEIPT"/; s/"ms":[1-9][0-9]*/"ms":N/g
+    s/	[1-9][0-9]*\.[0-9]*	/	N	/; s/[0-9a-f]\{42\}/ID/'; }
+run queue count q
+run queue ls q
+run queue next q --may-lose
+run queue push q --may-lose one two
+run --json queue push q --may-lose three
+printf 'four\nfive\n' | mcds queue push q --may-lose
+run queue push q --may-lose later --delay 1h
+printf 'a\nb\n' | mcds queue push q --may-lose --file -
+mcds queue ls q | hide
+mcds queue ls q --limit 1 --json
+mcds queue next q --may-lose | hide
+mcds queue next q --may-lose --json | hide
+mcds queue ls q --json | hide
+run queue count q
+run --json queue count q
+run queue work q --may-lose --wait 0 -- sh -c 'echo "$MCDS_QUEUE_NAME: $MCDS_JOB, try $MCDS_JOB_TRIES"; cat >&2'
+run queue count q
+# by a receipt
+receipt=$(mcds queue push r --may-lose job -q; mcds queue next r --may-lose | cut -f 1)
+mcds queue longer r "$receipt" --visible 1h
+mcds queue again r "$receipt"
+mcds queue done r "$receipt"
+mcds queue done r "$receipt" --json
+echo "-> $?"
+run queue count r
+run queue done r 1
+run queue again r
+# that fail
+run queue push f --may-lose bad worse
+run queue work f --may-lose --tries 2 --delay 0 --until-empty -- sh -c 'exit 3'
+mcds queue dead f | hide | sort
+mcds queue dead f --json | hide | sort
+run queue count f
+run queue retry f nothing
+run queue retry f
+run queue retry f --json
+run -q queue work f --may-lose --tries 1 --delay 0 --until-empty -- false
+run queue discard f
+run queue discard f --all
+run queue discard f --all --json
+run queue work f --may-lose --max-jobs 1 --wait 0 -- echo not run
+run queue push f --may-lose x
+run queue work f --may-lose -- ./nothing
+run queue count f
+# in bulk
+seq 1000 | mcds queue push many --may-lose
+run queue count many
+printf 'queue push b one\nqueue count b\nqueue work b -- true\nqueue next b\nqueue drop b\nqueue drop b\n' |
+    sed 's/push b/push b --may-lose/' | mcds batch
+# what is refused
+run queue
+run queue push q x --file y
+run queue push q --file ./none
+run queue push q --may-lose --file ./none
+run queue work q
+run queue work q --may-lose --
+run queue work q --tries 10001 -- true
+run queue work q --visible 99ms -- true
+run queue pop q
+run -s memory: queue work q -- echo nothing comes
+# queue is a noun
+run ls
+run rm many --yes
+run dump q
+run queue drop q
+run queue drop q
+run jobs

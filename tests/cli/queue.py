@@ -1,0 +1,269 @@
+"""`mcds queue` as the processes around it see it: workers that take jobs in turn, fail, are killed and wait."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import unittest
+from urllib.parse import unquote
+
+from fixture import ProcessTest, run_process_tests
+
+STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
+# For what waits until a claim ends. A machine under load may keep a process from running for seconds.
+VISIBLE = "6s"
+LOSE = "--may-lose"
+# Writes its pid and that of a descendant in a session of its own into the file `pids`, and waits for a line.
+HANG = ["sh", "-c", "setsid sleep 1000 & echo $$ $! >>pids; read -r _ <go"]
+
+
+class QueueTest(ProcessTest):
+    store, mcds = STORE, MCDS
+
+    def setUp(self):
+        super().setUp()
+        os.mkfifo(os.path.join(self.work, "go"))
+
+    def queue(self, *words, code=0):
+        done = self.run_to_end("queue", *words)
+        self.assertEqual(done.returncode, code, done)
+        return done.stdout
+
+    def push(self, *jobs):
+        self.queue("push", "q", LOSE, *jobs)
+
+    def worker(self, *options, program):
+        return self.start("queue", "work", "q", LOSE, *options, "--", *program)
+
+    def jobs(self):
+        return list(map(json.loads, self.queue("ls", "q", "--json").splitlines()))
+
+    def counts(self):
+        return self.queue("count", "q").split()
+
+    def go(self):
+        """Lets one COMMAND that hangs end."""
+        with open(os.path.join(self.work, "go"), "w", encoding="ascii") as file:
+            file.write("\n")
+
+    def pids(self):
+        """Of the first COMMAND that hangs, when it is there."""
+        path = os.path.join(self.work, "pids")
+        self.wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "no command begins")
+        with open(path, encoding="ascii") as file:
+            pids = list(map(int, file.readline().split()))
+        self.addCleanup(self.kill_all, pids)
+        return pids
+
+    def wait_said(self, process, text):
+        line = process.stderr.readline()
+        while text not in line:
+            self.assertNotEqual(line, "", f"it has not said: {text}")
+            line = process.stderr.readline()
+        return line
+
+    def test_each_job_goes_to_one_of_many_workers(self):
+        wanted = [f"job {i}" for i in range(60)]
+        self.push(*wanted)
+        work = ["sh", "-c", 'read -r job; [ "$job" = "$MCDS_JOB" ] && echo "$job" >>done']
+        workers = [self.worker("--until-empty", program=work) for _ in range(3)]
+        self.assertEqual([self.end(worker) for worker in workers], [0, 0, 0])
+        with open(os.path.join(self.work, "done"), encoding="ascii") as file:
+            self.assertEqual(sorted(file.read().splitlines()), sorted(wanted))
+        self.assertEqual(self.counts(), ["0"] * 4)
+
+    def test_bytes(self):
+        """A job of any bytes reaches the command as they are."""
+        job = bytes(range(256)) * 256
+        with open(os.path.join(self.work, "job"), "wb") as file:
+            file.write(job)
+        self.queue("push", "q", LOSE, "--file", "job")
+        self.queue("work", "q", LOSE, "--until-empty", "--", "sh", "-c", "cat >copy; echo ${MCDS_JOB-none} >text")
+        with open(os.path.join(self.work, "copy"), "rb") as file:
+            self.assertEqual(file.read(), job)
+        with open(os.path.join(self.work, "text"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "none\n")
+        with open(os.path.join(self.work, "job"), "ab") as file:
+            file.write(b"x")
+        self.queue("push", "q", LOSE, "--file", "job", code=65)
+        self.queue("push", "q", LOSE, "--file", "nothing", code=74)
+
+    def test_a_worker_that_is_killed(self):
+        """Its command and all descendants end, and the job comes again."""
+        self.push("a")
+        first = self.worker("--visible", VISIBLE, program=HANG)
+        pids = self.pids()
+        first.kill()
+        done = self.run_to_end("queue", "work", "q", LOSE, "--max-jobs", "1", "--", "sh", "-c", 'echo "$MCDS_JOB_TRIES"')
+        self.assertEqual((done.returncode, done.stdout), (0, "2\n"))
+        self.assert_dead(pids)
+
+    def test_a_claim_is_renewed(self):
+        """The time to its end grows."""
+        self.push("a")
+        self.worker("--visible", VISIBLE, program=HANG)
+        self.pids()
+        seen = [self.jobs()[0]["ms"]]
+
+        def has_grown():
+            job, = self.jobs()
+            self.assertEqual((job["state"], job["tries"]), ("claimed", 1))
+            seen.append(job["ms"])
+            return seen[-1] > seen[-2]
+
+        self.wait_until(has_grown, "the claim is not renewed")
+        self.go()
+
+    def test_a_signal_gives_the_job_back(self):
+        self.push("a")
+        worker = self.worker(program=HANG)
+        pids = self.pids()
+        worker.terminate()
+        self.assertEqual(self.end(worker), 128 + signal.SIGTERM)
+        self.assert_dead(pids)
+        self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("waiting", 1)])
+        self.assertIn("the command was ended", worker.stderr.read())
+
+    def test_what_a_command_leaves_ends_with_it(self):
+        self.push("a")
+        worker = self.worker("--max-jobs", "1", program=HANG)
+        pids = self.pids()
+        self.go()
+        self.assertEqual(self.end(worker), 0)
+        self.assert_dead(pids)
+
+    def test_until_empty_waits_for_others(self):
+        """A worker that finds no job waits for one that another has, and that may come again."""
+        self.push("a")
+        first = self.worker(program=HANG)
+        self.pids()
+        second = self.worker("--until-empty", program=["sh", "-c", "echo again"])
+        third = self.start("queue", "work", "q", LOSE, "--wait", "0", "--", "echo", "not run")
+        self.assertEqual((self.end(third), third.stdout.read()), (0, ""))
+        first.terminate()
+        self.assertEqual((self.end(second), second.stdout.read()), (0, "again\n"))
+
+    def test_a_job_that_fails(self):
+        """It comes again after the delay, and is dead after its tries."""
+        self.push("bad")
+        worker = self.worker("--tries", "2", "--delay", "0", "--until-empty", program=["sh", "-c", "exit 3"])
+        self.assertEqual(self.end(worker), 3)
+        said = worker.stderr.read()
+        self.assertIn("exited with 3 at try 1: the job comes again at once", said)
+        self.assertIn("at try 2, the last one", said)
+        self.assertEqual(self.counts(), ["0", "0", "0", "1"])
+        dead, = map(json.loads, self.queue("dead", "q", "--json").splitlines())
+        self.assertEqual((dead["tries"], dead["job"]), (2, "bad"))
+        self.assertEqual(self.queue("retry", "q", dead["id"]), "1\n")
+        self.queue("retry", "q", dead["id"], code=1)
+        worker = self.worker("--delay", "1h", "--max-jobs", "1", program=["false"])
+        self.assertEqual(self.end(worker), 1)
+        self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("delayed", 1)])
+
+    def test_a_script(self):
+        """next, longer, again and done, each a process of its own."""
+        self.push("a")
+        receipt, job = self.queue("next", "q", LOSE).rstrip("\n").split("\t")
+        self.assertEqual(job, "a")
+        self.queue("next", "q", LOSE, code=1)
+        self.assertEqual(self.queue("longer", "q", receipt, "--visible", "1h"), "extended\n")
+        self.assertGreater(self.jobs()[0]["ms"], 60000)
+        self.assertEqual(self.queue("again", "q", receipt), "given back\n")
+        newer = json.loads(self.queue("next", "q", LOSE, "--json"))
+        self.assertEqual((newer["job"], newer["tries"]), ("a", 2))
+        self.queue("again", "q", receipt, code=79)
+        self.assertEqual(self.queue("done", "q", newer["receipt"]), "done\n")
+        self.queue("done", "q", newer["receipt"], code=79)
+        self.assertEqual(self.counts(), ["0"] * 4)
+
+    def test_a_wait_for_a_job(self):
+        waiting = self.start("queue", "next", "q", LOSE, "--wait", "1h")
+        worker = self.worker("--max-jobs", "1", program=["cat"])
+        self.push("a", "b")
+        self.assertEqual((self.end(waiting), self.end(worker)), (0, 0))
+        jobs = {waiting.stdout.read().split("\t")[1].rstrip("\n"), worker.stdout.read()}
+        self.assertEqual(jobs, {"a", "b"})
+
+    def test_a_signal_ends_the_wait(self):
+        worker = self.worker(program=["true"])
+        self.wait_until(lambda: self.blocks(worker.pid, signal.SIGHUP))
+        worker.send_signal(signal.SIGHUP)
+        self.assertEqual(self.end(worker), 128 + signal.SIGHUP)
+
+    @staticmethod
+    def blocks(pid, number):
+        with open(f"/proc/{pid}/status", encoding="ascii") as status:
+            mask = next(line for line in status if line.startswith("SigBlk:"))
+        return int(mask.split()[1], 16) >> (number - 1) & 1 == 1
+
+    def test_a_command_that_cannot_be_run(self):
+        """The worker ends, and the job is not lost."""
+        self.push("a")
+        worker = self.worker(program=["./none"])
+        self.assertEqual(self.end(worker), 127)
+        self.assertEqual([job["state"] for job in self.jobs()], ["waiting"])
+
+    def ask(self, words):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(self.fixture.socket)
+            client.sendall(words + b"\r\n")
+            reply = b""
+            while not reply.endswith((b"END\r\n", b"DELETED\r\n")) and not reply.startswith(b"BUSY"):
+                reply += client.recv(1 << 16)
+            return reply
+
+    def evict(self, job):
+        """Whether it has deleted the key with the part that has this job. A listing may miss a key that moves."""
+        lines = self.ask(b"lru_crawler metadump all").decode().splitlines()
+        for key in [unquote(line.split()[0][4:]) for line in lines if line.startswith("key=")]:
+            if job.encode() in self.ask(b"get " + key.encode()):
+                self.ask(b"delete " + key.encode())
+                return True
+        return False
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file evicts nothing")
+    def test_a_part_that_is_lost(self):
+        """A caller says so, and takes a job of the rest; a worker then exits with 79."""
+        done = self.run_to_end("queue", "push", "q", "a")
+        self.assertEqual(done.returncode, 76)
+        self.assertIn("--may-lose", done.stderr)
+        jobs = [f"{i:0100}" for i in range(600)]
+        self.push(*jobs)
+        self.wait_until(lambda: self.evict(jobs[0]))
+        done = self.run_to_end("queue", "next", "q", LOSE)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("queue 'q': next: ", done.stderr)
+        after = done.stdout.split("\t")[1].rstrip("\n")
+        self.assertGreater(after, jobs[0])
+        self.wait_until(lambda: self.evict(after))
+        done = self.run_to_end("queue", "work", "q", LOSE, "--wait", "0", "--max-jobs", "1", "--", "cat")
+        self.assertEqual(done.returncode, 79, done)
+        self.assertIn("queue 'q': work: ", done.stderr)
+        self.assertGreater(done.stdout, after)
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file is not started later")
+    def test_a_server_that_is_started_later(self):
+        self.fixture.stop_server()
+        os.unlink(self.fixture.socket)
+        worker = self.start("-s", f"memcached://{self.fixture.socket}?timeout=300", "queue", "work", "q", LOSE, "--max-jobs", "1",
+                            "--", "cat")
+        self.wait_said(worker, "still waiting for the job")
+        self.fixture.start_server()
+        self.push("a")
+        self.assertEqual((self.end(worker), worker.stdout.read()), (0, "a"))
+
+    def test_what_is_refused(self):
+        for words in (["work", "q"], ["work", "q", "--max-jobs", "0", "--", "true"], ["done", "q", "nonsense"], ["done", "q"],
+                      ["discard", "q"], ["discard", "q", "1", "--all"], ["push", "q", "a", "--file", "b"], ["next"],
+                      ["push", "q", "-", "--file", "b"]):
+            self.assertEqual(self.run_to_end("queue", *words).returncode, 64, words)
+        self.assertEqual(self.run_to_end("-s", "memory:", "queue", "work", "q", "--", "true").returncode, 64)
+        for word, advice in (("reserve", "queue next"), ("consume", "queue work"), ("ack", "queue done"), ("purge", "queue drop")):
+            self.assertIn(advice, self.run_to_end("queue", word, "q").stderr)
+        done = self.run_to_end("dump", "q", "-o", "file")
+        self.assertNotEqual(done.returncode, 0)
+
+
+if __name__ == "__main__":
+    run_process_tests("queue", STORE)
