@@ -222,6 +222,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_many_start(mcds_queue *queue, const mc
  *              MCDS_LOST       the store has lost a part of the queue. Its jobs are gone, and the
  *                              next call passes over it
  *              MCDS_AMBIGUOUS  see below
+ *              MCDS_NO_MEMORY  a job may be claimed that nobody has; it comes again when its claim ends
  *              After MCDS_OK and MCDS_NOT_FOUND the job before is done; job->was_lost says whether
  *              its claim had ended, so that another worker may have had it too. After a failure
  *              job->is_held says whether the job before is held as before, or done.

@@ -36,6 +36,8 @@ struct trial {
     mcds_array *array;
     mcds_ids *ids;
     uint64_t id;
+    mcds_queue *queue;
+    mcds_job job;
     mcds_once *once;
     mcds_once_run run;
     mcds_list *list;
