@@ -123,7 +123,8 @@ MCDS_API void mcds_limit_close(mcds_limit *limit);
  *                              if a rate refused it, and MCDS_CAUSE_CONTENDED if other callers
  *                              kept changing the same key
  *              MCDS_TOO_OLD    nothing was taken: this machine's clock is more than 5 s before
- *                              that of the last take of the identity; one of the two is wrong
+ *                              that of the last take of the identity, and one of the two is
+ *                              wrong; or this machine's clock is before 1970 or after 2190
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    also: n is more than a burst; no rates
  *              MCDS_UNSUPPORTED  also: the store has no compare-and-set

@@ -243,6 +243,27 @@ static void a_slow_clock_refills_nothing(struct suite *suite)
     mcds_limit_close(limit);
 }
 
+/* The clock is before 1970, or after 2191. */
+static void a_clock_that_is_none_is_refused(struct suite *suite)
+{
+    static const int64_t clocks_ms[] = {-1, INT64_C(7000000000001)};
+    mcds_limit *limit = open_limit(suite->store, fresh_name(suite, "l"), 2, 366 * DAY_MS, 0);
+    mcds_limit_value value;
+    CHECK_RESULT(MCDS_OK, take(suite, limit, "a", 1, 0, &value));
+    for (size_t i = 0; i < sizeof clocks_ms / sizeof clocks_ms[0]; i++) {
+        int64_t shift_ms = clocks_ms[i] - wall_ms(suite);
+        shift_wall_ms(suite, shift_ms);
+        CHECK(MCDS_TOO_OLD, suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
+        CHECK(MCDS_TOO_OLD, suite, mcds_limit_take, limit, mcds_text("new"), 1, 0, NULL);
+        CHECK(MCDS_TOO_OLD, suite, mcds_limit_give, limit, mcds_text("a"), 1);
+        CHECK(MCDS_TOO_OLD, suite, mcds_limit_get, limit, mcds_text("a"), &value);
+        shift_wall_ms(suite, -shift_ms);
+    }
+    CHECK_RESULT(MCDS_OK, take(suite, limit, "a", 1, 0, &value));
+    CHECK_RESULT(MCDS_BUSY, take(suite, limit, "a", 1, 0, &value));
+    mcds_limit_close(limit);
+}
+
 /* Its key is rewritten many times. */
 static void a_busy_identity_counts_each_take_once(struct suite *suite)
 {
@@ -471,15 +492,25 @@ static void bad_arguments_are_refused(struct suite *suite)
 }
 
 static const struct suite_case cases[] = {
-    CASE(a_burst_passes_and_no_more),         CASE(a_bucket_refills),
-    CASE(a_refused_take_reports_the_rest),    CASE(all_rates_pay_or_none),
-    CASE(patience_reserves_a_turn),           CASE(patience_has_a_bound),
-    CASE(what_is_given_back_can_be_taken),    CASE(a_changed_rate_keeps_what_was_used),
-    CASE_TWICE(a_slow_clock_refills_nothing), CASE_TWICE(a_busy_identity_counts_each_take_once),
-    CASE_TWICE(scans_see_each_identity_once), CASE_TWICE(drop_fills_all),
-    CASE_TWICE(a_lost_root_fills_all),        CASE(a_window_holds_its_count),
-    CASE(a_window_sees_later_slots),          CASE_TWICE(a_window_refuses_other_verbs),
-    CASE_ONCE(bad_options_are_refused),       CASE(the_value_may_be_discarded),
+    CASE(a_burst_passes_and_no_more),
+    CASE(a_bucket_refills),
+    CASE(a_refused_take_reports_the_rest),
+    CASE(all_rates_pay_or_none),
+    CASE(patience_reserves_a_turn),
+    CASE(patience_has_a_bound),
+    CASE(what_is_given_back_can_be_taken),
+    CASE(a_changed_rate_keeps_what_was_used),
+    CASE_TWICE(a_slow_clock_refills_nothing),
+    CASE_TWICE(a_clock_that_is_none_is_refused),
+    CASE_TWICE(a_busy_identity_counts_each_take_once),
+    CASE_TWICE(scans_see_each_identity_once),
+    CASE_TWICE(drop_fills_all),
+    CASE_TWICE(a_lost_root_fills_all),
+    CASE(a_window_holds_its_count),
+    CASE(a_window_sees_later_slots),
+    CASE_TWICE(a_window_refuses_other_verbs),
+    CASE_ONCE(bad_options_are_refused),
+    CASE(the_value_may_be_discarded),
     CASE_TWICE(bad_arguments_are_refused),
 };
 

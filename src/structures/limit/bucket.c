@@ -9,6 +9,7 @@ struct limit_take {
     struct mcds__operation base;
     const mcds_limit *limit;
     mcds_limit_value *value_out;
+    bool has_begun;
     struct mcds__map_update update;
 };
 
@@ -46,6 +47,8 @@ int mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entr
         .full_ms = mcds__limit_ms(mcds__take_full_ns(entry) - own_ms * NS_PER_MS)};
     if (limit->rate_count == 0)
         return MCDS_OK;
+    if (!mcds__take_is_time(own_ms))
+        return MCDS_TOO_OLD;
     assert(limit->rate_count <= MCDS_LIMIT_RATES_MAX);
     copy_rates(limit, &one);
     switch (mcds__take_decide(&one, own_ms, &after, &number)) {
@@ -91,6 +94,9 @@ static void take_value(const struct limit_take *call)
 static enum mcds__step limit_step_take(struct mcds__operation *operation)
 {
     struct limit_take *call = (struct limit_take *)operation;
+    if (!call->has_begun && !mcds__take_is_time(mcds__wall_ms(operation->env)))
+        return mcds__operation_finish(operation, MCDS_TOO_OLD);
+    call->has_begun = true;
     enum mcds__step step = mcds__map_update_step(&call->update, operation);
     if (step != MCDS__DONE)
         return step;
@@ -142,6 +148,7 @@ int mcds__limit_take_bucket(mcds_limit *limit, const struct mcds__operation_kind
     copy_rates(limit, &take);
     call->limit = limit;
     call->value_out = value_out;
+    call->has_begun = false;
     const struct mcds__map_command command = {
         .verb = MCDS__MAP_TAKE,
         .element = identity,

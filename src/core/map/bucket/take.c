@@ -256,7 +256,7 @@ enum mcds__map_code mcds__take_decide(const struct mcds__take *take, int64_t own
                                       struct mcds__take_entry *entry, int64_t *number_out)
 {
     assert(take->tokens != 0 && take->rate_count >= 1);
-    assert(own_ms >= 0 && own_ms <= MCDS__TAKE_TIME_MS_MAX);
+    assert(mcds__take_is_time(own_ms));
     int64_t own_ns = own_ms * NS_PER_MS;
     int64_t at_ns = entry->rate_count > 0 && entry->time_ns > own_ns ? entry->time_ns : own_ns;
     *number_out = at_ns - own_ns;
@@ -282,7 +282,7 @@ bool mcds__take_apply(struct mcds__bucket *bucket, struct mcds__map_entry *entry
     struct mcds__take take;
     struct mcds__take_entry state = {0};
     effect->code = MCDS__MAP_NO_NUMBER;
-    if (record->time_ms > MCDS__TAKE_TIME_MS_MAX || !read_take(&record->command, &take) ||
+    if (!mcds__take_is_time(record->time_ms) || !read_take(&record->command, &take) ||
         (entry->there && !mcds__take_read_entry(entry->value, &state)))
         return true;
     effect->code = mcds__take_decide(&take, record->time_ms, &state, &effect->number);

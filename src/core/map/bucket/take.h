@@ -57,6 +57,12 @@ struct mcds__take_entry {
     } rates[MCDS__TAKE_RATES_MAX];
 };
 
+/* Whether a take may be decided at this time. */
+static inline bool mcds__take_is_time(int64_t time_ms)
+{
+    return time_ms >= 0 && time_ms <= MCDS__TAKE_TIME_MS_MAX;
+}
+
 /* Write the value of the record; returns its length. */
 size_t mcds__take_write(const struct mcds__take *take, uint8_t out[MCDS__TAKE_PART_MAX]);
 /* Read the value of an entry. False: it is not one of a bucket. */
