@@ -21,9 +21,9 @@ static void print_nouns(const struct noun *nouns)
         output_print("%s ", noun->word);
 }
 
-static void print_verbs(const struct noun *noun)
+static void print_verbs(const struct verb *verb)
 {
-    for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
+    for (; verb->word != NULL; verb++)
         output_print("%s ", verb->word);
 }
 
@@ -50,6 +50,27 @@ static void print_value_options(void)
     }
 }
 
+/* The words after a noun: its options, its verbs, and the options of those. */
+static void print_bash_noun(const struct noun *noun)
+{
+    output_print("    %s) words='", noun->word);
+    const struct verb *first = noun->verbs;
+    if (is_whole_command(noun))
+        print_options_of((first++)->options);
+    if (first->word == NULL) {
+        output_print("' ;;\n");
+        return;
+    }
+    print_verbs(first);
+    output_print("'\n        case $verb in\n");
+    for (const struct verb *verb = first; verb->word != NULL; verb++) {
+        output_print("        %s) words='", verb->word);
+        print_options_of(verb->options);
+        output_print("' ;;\n");
+    }
+    output_print("        esac ;;\n");
+}
+
 static void print_bash(const struct noun *nouns)
 {
     output_print(
@@ -73,22 +94,8 @@ static void print_bash(const struct noun *nouns)
                  "    '') words='");
     print_nouns(nouns);
     output_print("' ;;\n");
-    for (const struct noun *noun = nouns; noun->word != NULL; noun++) {
-        output_print("    %s) words='", noun->word);
-        if (is_whole_command(noun)) {
-            print_options_of(noun->verbs[0].options);
-            output_print("' ;;\n");
-            continue;
-        }
-        print_verbs(noun);
-        output_print("'\n        case $verb in\n");
-        for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++) {
-            output_print("        %s) words='", verb->word);
-            print_options_of(verb->options);
-            output_print("' ;;\n");
-        }
-        output_print("        esac ;;\n");
-    }
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
+        print_bash_noun(noun);
     output_print("    esac\n    words+=' ");
     print_options_of(OPTIONS_GLOBAL);
     output_print("'\n"

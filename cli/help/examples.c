@@ -64,7 +64,7 @@ static bool is_of(const struct part *command, const struct noun *noun, const str
 {
     char with_more[PATTERN_MAX];
     char alone[PATTERN_MAX];
-    if (is_whole_command(noun))
+    if (verb->word[0] == '\0')
         return contains(command, "mcds ");
     (void)snprintf(with_more, sizeof with_more, " %s %s ", noun->word, verb->word);
     (void)snprintf(alone, sizeof alone, " %s %s\n", noun->word, verb->word);

@@ -72,11 +72,26 @@ static void print_options(uint64_t which)
             print_parameter(&options[id]);
 }
 
+/* Of the verbs that a whole command has besides. */
+static void print_other_usages(const struct noun *noun)
+{
+    char usage[USAGE_MAX];
+    for (const struct verb *verb = &noun->verbs[1]; verb->word != NULL; verb++) {
+        write_usage(noun, verb, usage);
+        output_print("       mcds %s\n", usage);
+    }
+    if (noun->verbs[1].word != NULL)
+        output_print("       ('mcds help %s VERB')\n", noun->word);
+}
+
 static void explain_verb(const struct noun *noun, const struct verb *verb)
 {
     char usage[USAGE_MAX];
     write_usage(noun, verb, usage);
-    output_print("usage: mcds %s\n\n", usage);
+    output_print("usage: mcds %s\n", usage);
+    if (verb->word[0] == '\0')
+        print_other_usages(noun);
+    output_print("\n");
     print_wrapped(verb->help, 0, 0);
     if (takes_each(verb)) {
         output_print("\n");
@@ -98,7 +113,7 @@ static void print_noun(const struct noun *noun)
     for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
         if (verb->word[0] != '\0')
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
-                                       verb == noun->verbs ? ": " : " ", verb->word);
+                                       strchr(text, ':') == NULL ? ": " : " ", verb->word);
     print_item(noun->word, text);
 }
 
@@ -214,7 +229,8 @@ int help_run(struct session *session, const struct command *command)
     if (noun == NULL)
         return unknown_topic(session, command, NULL, topic, nearest_noun(nouns, topic));
     const struct verb *verb = is_whole_command(noun) ? &noun->verbs[0] : NULL;
-    if (verb == NULL && word != NULL) {
+    bool has_words = verb == NULL || noun->verbs[1].word != NULL;
+    if (has_words && word != NULL) {
         verb = find_verb(noun, word);
         if (verb == NULL)
             return unknown_topic(session, command, noun, word, nearest_verb(noun, word));

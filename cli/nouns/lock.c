@@ -14,13 +14,12 @@
 /* For a look at the capabilities of the server. */
 #define LOOK_MS 500
 
-/* HOST:PID. */
-void write_default_label(char out[LABEL_CAPACITY])
+void write_default_label(char out[LABEL_CAPACITY], long pid)
 {
     char host[128] = "";
     if (gethostname(host, sizeof host - 1) != 0)
         host[0] = '\0';
-    (void)snprintf(out, LABEL_CAPACITY, "%s:%ld", host[0] != '\0' ? host : "?", (long)getpid());
+    (void)snprintf(out, LABEL_CAPACITY, "%s:%ld", host[0] != '\0' ? host : "?", pid);
 }
 
 void set_number(const char *variable, uint64_t number)
@@ -42,7 +41,8 @@ int lock_open(mcds_store *store, const struct command *command, void **handle_ou
 {
     char label[LABEL_CAPACITY];
     mcds_lock_options options = MCDS_LOCK_OPTIONS_INIT;
-    write_default_label(label);
+    /* A lease that outlives this process belongs to the script. */
+    write_default_label(label, command->verb->run == lock_acquire ? getppid() : getpid());
     options.lease_ms = (uint32_t)number_of(command, OPTION_LEASE, LEASE_MS);
     options.label = is_given(command, OPTION_LABEL) ? command->options[OPTION_LABEL].text
                                                     : label;

@@ -10,7 +10,7 @@
 int lock_open_known(mcds_store *store, const struct command *command, void **handle_out);
 
 /* Writes HOST:PID. */
-void write_default_label(char out[LABEL_CAPACITY]);
+void write_default_label(char out[LABEL_CAPACITY], long pid);
 /* Sets a variable that COMMAND inherits. */
 void set_number(const char *variable, uint64_t number);
 /* One call of `look` with a short timeout, so that the store learns the capabilities of its server. */

@@ -376,11 +376,6 @@ static bool read_argument(struct reader *reader, const char *typed)
     return true;
 }
 
-static bool is_end_of_options(const char *word)
-{
-    return strcmp(word, "--") == 0;
-}
-
 /* `leader NAME -- COMMAND` is `leader run NAME -- COMMAND`: the verb run of a noun, whose NAME has
  * been read, if there is a -- later. NULL: it is not. */
 static const struct verb *unsaid_run(const struct reader *reader)
@@ -464,7 +459,12 @@ static bool read_word(struct reader *reader)
         return read_noun(reader);
     if (command->verb == NULL)
         return read_verb(reader);
-    return read_argument(reader, *reader->next++);
+    const struct verb *verb = reader_verb_of_whole(reader);
+    if (verb == NULL)
+        return read_argument(reader, *reader->next++);
+    command->verb = verb;
+    reader->next++;
+    return true;
 }
 
 bool read_command(const struct noun *nouns, char *const *words, struct command *command,

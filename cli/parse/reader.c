@@ -8,6 +8,11 @@
 #include "help/usage.h"
 #include "table/commands.h"
 
+bool is_end_of_options(const char *word)
+{
+    return strcmp(word, "--") == 0;
+}
+
 bool reader_wrong(struct reader *reader, const char *format, ...)
 {
     va_list arguments;
@@ -84,6 +89,19 @@ static bool excludes(struct reader *reader, enum option_id one, enum option_id o
                         options[one].word, options[other].word);
 }
 
+/* Whether the COMMAND, and the options of a wait for what it needs, are complete. */
+static bool is_run_complete(struct reader *reader)
+{
+    const struct command *command = reader->command;
+    if (takes_program(command->verb) && lacks_program(reader))
+        return false;
+    if (!needs_program(command->verb))
+        return excludes(reader, OPTION_WAIT, OPTION_NOWAIT);
+    return is_whole_command(command->noun)
+               ? is_one_way(reader)
+               : has_program(reader) && excludes(reader, OPTION_WAIT, OPTION_NOWAIT);
+}
+
 bool reader_is_complete(struct reader *reader)
 {
     struct command *command = reader->command;
@@ -121,9 +139,20 @@ bool reader_is_complete(struct reader *reader)
            excludes(reader, OPTION_CURSOR_FILE, OPTION_LAST) &&
            excludes(reader, OPTION_AT, OPTION_TIMED) &&
            excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
-           (!takes_program(command->verb) || !lacks_program(reader)) &&
-           (!needs_program(command->verb) ||
-            (is_whole_command(command->noun)
-                 ? is_one_way(reader)
-                 : has_program(reader) && excludes(reader, OPTION_WAIT, OPTION_NOWAIT)));
+           excludes(reader, OPTION_TOKEN, OPTION_TOKEN_FD) && is_run_complete(reader);
+}
+
+const struct verb *reader_verb_of_whole(const struct reader *reader)
+{
+    const struct command *command = reader->command;
+    const char *typed = *reader->next;
+    if (command->verb != &command->noun->verbs[0] || reader->argument_count > 0 ||
+        reader->options_over || typed[0] == '\0' || is_given(command, OPTION_INFO) ||
+        is_given(command, OPTION_BREAK) || is_given(command, OPTION_DROP))
+        return NULL;
+    for (char *const *word = reader->next + 1; *word != NULL; word++)
+        if (is_end_of_options(*word) || strcmp(*word, "--info") == 0 ||
+            strcmp(*word, "--break") == 0 || strcmp(*word, "--drop") == 0)
+            return NULL;
+    return is_whole_command(command->noun) ? find_verb(command->noun, typed) : NULL;
 }

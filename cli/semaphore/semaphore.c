@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <unistd.h>
+
 #include "io/report.h"
 #include "nouns/lock.h"
 #include "table/nouns.h"
@@ -12,7 +14,7 @@ int semaphore_open(mcds_store *store, const struct command *command, void **hand
 {
     char label[LABEL_CAPACITY];
     mcds_semaphore_options options = MCDS_SEMAPHORE_OPTIONS_INIT;
-    write_default_label(label);
+    write_default_label(label, getpid());
     options.permits = (uint32_t)number_of(command, OPTION_PERMITS, 0);
     options.lease_ms = (uint32_t)number_of(command, OPTION_LEASE, LEASE_MS);
     options.label = is_given(command, OPTION_LABEL) ? command->options[OPTION_LABEL].text

@@ -104,13 +104,15 @@ enum option_id {
     OPTION_UNTIL_EMPTY,
     OPTION_JOBS_MAX,
     OPTION_MAY_LOSE,
+    OPTION_TOKEN,
+    OPTION_TOKEN_FD,
     OPTION_COUNT
 };
 
 /* An option in a mask of options. The global ones share a bit, and so do options that a verb takes
  * together or not at all: --signed and --plain, --break and --drop, --buckets and --width, --if-absent and
  * --if-is, those of a new log, --add and --remove, --replace and --resume, --stale and --nothing, --rate and
- * --burst, those of ids and of once, and two pairs of queue. */
+ * --burst, those of ids and of once, two pairs of queue, and --token and --token-fd. */
 #define WITHIN(id, first, last)                                                                \
     ((id) <= (first) ? 0 : ((id) < (last) ? (id) : (last)) - (first))
 #define SHARED_BEFORE(id)                                                                      \
@@ -120,7 +122,8 @@ enum option_id {
      WITHIN(id, OPTION_REPLACE, OPTION_RESUME) + WITHIN(id, OPTION_STALE, OPTION_NOTHING) +    \
      WITHIN(id, OPTION_RATE, OPTION_BURST) + WITHIN(id, OPTION_HOW_MANY, OPTION_SPREAD) +      \
      WITHIN(id, OPTION_IN, OPTION_FORGET) + WITHIN(id, OPTION_TRIES, OPTION_JOB_WAIT) +        \
-     WITHIN(id, OPTION_UNTIL_EMPTY, OPTION_JOBS_MAX))
+     WITHIN(id, OPTION_UNTIL_EMPTY, OPTION_JOBS_MAX) +                                         \
+     WITHIN(id, OPTION_TOKEN, OPTION_TOKEN_FD))
 #define BIT(id) (UINT64_C(1) << ((id)-OPTION_GLOBALS - SHARED_BEFORE(id)))
 #define OPTIONS_GLOBAL (UINT64_C(1) << 63)
 _Static_assert(OPTION_COUNT - OPTION_GLOBALS - SHARED_BEFORE(OPTION_COUNT) <= 63,

@@ -3,6 +3,7 @@
 
 #include "table/collections.h"
 #include "table/drop.h"
+#include "table/leases.h"
 #include "table/nouns.h"
 #include "table/parameters.h"
 #include "table/queue_commands.h"
@@ -11,16 +12,6 @@
 #define STRIPES BIT(OPTION_STRIPES)
 #define EXACT (BIT(OPTION_EXACT) | BIT(OPTION_COPIES))
 #define COUNTER (BIT(OPTION_SIGNED) | BIT(OPTION_PLAIN) | STRIPES | EXACT | BIT(OPTION_TTL))
-#define LOCK                                                                                   \
-    (BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |            \
-     BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK) | BIT(OPTION_DROP))
-#define PERMIT                                                                                 \
-    (BIT(OPTION_PERMITS) | BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) |         \
-     BIT(OPTION_EXIT) | BIT(OPTION_LABEL))
-#define ONCE                                                                                   \
-    (BIT(OPTION_IN) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |               \
-     BIT(OPTION_INFO))
-#define LEADER (BIT(OPTION_LEASE) | BIT(OPTION_LABEL) | BIT(OPTION_REST) | BIT(OPTION_ONCE))
 #define MEMBERS (BIT(OPTION_EXACT) | BIT(OPTION_ESTIMATED))
 #define PERIOD (BIT(OPTION_PERIOD) | MEMBERS)
 #define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH) | MEMBERS)
@@ -69,124 +60,6 @@ static const struct verb counter_verbs[] = {
      .help = "Print the value and subtract it; additions made meanwhile stay. Several takers "
              "at once get different parts."},
     {DROP, .options = STRIPES | EXACT, .start = counter_drop, .help = "Erase the counter."},
-    {.word = NULL},
-};
-
-static const struct verb lock_verbs[] = {
-    {.word = "",
-     .arguments = takes_name,
-     .options = LOCK,
-     .overlap = OVERLAP_NEVER,
-     .start = lock_look,
-     .print = lock_print,
-     .run = lock_run,
-     .done = "broken",
-     .help =
-         "Run COMMAND while holding the lock NAME, in its own process group, and renew the "
-         "lease meanwhile. If that fails, or mcds is killed, COMMAND and all its descendants "
-         "are ended before another host can get the lock. A process that runs as another "
-         "user (sudo) cannot be ended: it is named, and the lock is held until it ends. The "
-         "environment of COMMAND has MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than "
-         "that of every earlier holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the "
-         "lease ends without a renewal). The default store is a file of this user on this "
-         "machine: other users and machines do not see its locks; name a store that they "
-         "share with -s."},
-    {.word = NULL},
-};
-
-static const struct verb semaphore_verbs[] = {
-    {.word = "run",
-     .arguments = takes_name,
-     .options = PERMIT,
-     .overlap = OVERLAP_NEVER,
-     .makes = true,
-     .run = semaphore_run,
-     .runs_program = true,
-     .help =
-         "Run COMMAND while holding one of the permits of NAME, on all hosts together. It is "
-         "run, renewed and ended as by 'mcds lock', whose environment COMMAND has too: "
-         "MCDS_LOCK_FENCE grows with each holder of a slot. MCDS_SLOT is the slot, from 0, and "
-         "is that of no other holder."},
-    {.word = "holders",
-     .arguments = takes_name,
-     .overlap = OVERLAP_NEVER,
-     .is_many = true,
-     .start = semaphore_holders,
-     .print = semaphore_print_holders,
-     .help = "Print the holders: the slot, the label, the seconds left and the newest fence of "
-             "the slot, with tabs between them."},
-    {.word = "resize",
-     .arguments = takes_permits,
-     .overlap = OVERLAP_NEVER,
-     .start = semaphore_resize,
-     .print = semaphore_print_resize,
-     .done = "resized",
-     .help = "Change the number of permits to N, 1 to 60, for all hosts. Holders in slots from "
-             "N on keep their permits until they end: it prints how many there are, so call it "
-             "again to wait for them."},
-    {DROP, .start = semaphore_drop,
-     .help = "Erase the semaphore and the fences of its slots, unless a permit is held; those "
-             "of the last minute are erased after a minute."},
-    {.word = NULL},
-};
-
-static const struct verb once_verbs[] = {
-    {.word = "",
-     .arguments = takes_work,
-     .options = ONCE,
-     .overlap = OVERLAP_NEVER,
-     .start = once_look,
-     .print = once_print,
-     .run = once_run,
-     .refused = "has a result",
-     .done = "settled",
-     .help =
-         "Run COMMAND if no caller on any machine has run it for KEY, and keep its output and "
-         "exit code. Every other caller prints the same output to the same streams and exits "
-         "with the same code; one that comes while COMMAND runs waits. COMMAND is run, its "
-         "claim renewed, and it is ended when mcds dies, as by 'mcds lock'; then the next "
-         "caller runs its own, or with --strict none. A COMMAND that fails is kept too; one "
-         "that a signal from outside has ended is not. Of the output, 1 MB is kept. The "
-         "environment of COMMAND has MCDS_ONCE_KEY. The default store is a file of this user "
-         "on "
-         "this machine; name a store that all callers share with -s."},
-    {.word = NULL},
-};
-
-static const struct verb leader_verbs[] = {
-    {.word = "run",
-     .arguments = takes_name,
-     .options = LEADER,
-     .overlap = OVERLAP_NEVER,
-     .makes = true,
-     .run = leader_run,
-     .runs_program = true,
-     .help =
-         "Run COMMAND on one of all hosts that run this, the leader of NAME; the others wait. "
-         "The leader holds the lock NAME, and COMMAND is run, renewed and ended as by 'mcds "
-         "lock', whose environment it has too: MCDS_LOCK_FENCE is larger than that of every "
-         "earlier leader. When COMMAND ends, all its descendants are ended, another host "
-         "becomes the leader, and this one waits again after --rest. A signal is passed on to "
-         "COMMAND and ends mcds after it; so does a COMMAND that cannot be run. While the "
-         "store does not answer, it says so once and waits."},
-    {.word = "who",
-     .arguments = takes_name,
-     .overlap = OVERLAP_NEVER,
-     .start = leader_who,
-     .print = leader_print_who,
-     .help = "Print the label of the leader, the seconds left unless it renews, and the newest "
-             "fence, with tabs between them. Exits with 1 where there is none."},
-    {.word = "watch",
-     .arguments = takes_name,
-     .options = BIT(OPTION_ONCE),
-     .overlap = OVERLAP_NEVER,
-     .run = leader_watch,
-     .help =
-         "Print the leader, and a line for each change, until a signal: the time; "
-         "leads, "
-         "nobody or LOST; the label and the newest fence. LOST: the store has lost the fence, "
-         "and later ones are smaller than earlier ones. A leader of less than 0.1 s can be "
-         "missed. While the store does not answer, it says so once and waits."},
     {.word = NULL},
 };
 

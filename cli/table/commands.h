@@ -11,7 +11,7 @@ extern const struct parameter options[OPTION_COUNT]; /* indexed by option_id */
 /* NULL when there is none. */
 const struct noun *find_noun(const struct noun *nouns, const char *word);
 const struct verb *find_verb(const struct noun *noun, const char *word);
-/* The noun's only verb has no word of its own. */
+/* The noun's first verb has no word of its own. */
 bool is_whole_command(const struct noun *noun);
 /* The index of the last argument. */
 size_t last_argument(const struct verb *verb);

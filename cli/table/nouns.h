@@ -45,6 +45,11 @@ CLOSE(lock_close);
 START(lock_look);
 PRINT(lock_print);
 RUN(lock_run);
+RUN(lock_acquire);
+RUN(lock_renew);
+RUN(lock_release);
+PRINT(lock_print_lease);
+PRINT(lock_print_released);
 
 OPEN(semaphore_open);
 /* The same, but first contacts the server, as lock_open_known does. */

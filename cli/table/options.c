@@ -301,5 +301,11 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_MAY_LOSE] = FLAG(
         NONE, "may-lose",
         "accept that the store may lose jobs; needed on memcached, which may evict them"),
+    [OPTION_TOKEN] = TEXT(NONE, "token", "FILE", 0,
+                          "the file of the token, with mode 0600; acquire makes it and refuses "
+                          "one that is not empty, release removes it (standard output, or "
+                          "standard input)"),
+    [OPTION_TOKEN_FD] = NUMBER(NONE, "token-fd", "N", 0, 1023,
+                               "the open file descriptor of the token"),
     [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
 };

@@ -429,6 +429,69 @@ class LockTest(ProcessTest):
         self.assertEqual(contender.stdout.readline(), "mine\n")
         self.assertEqual(self.end(contender), 0)
 
+    def path(self, name):
+        return os.path.join(self.work, name)
+
+    def acquire_by_token(self, *options):
+        done = self.run_to_end("lock", "acquire", "job", "-t", "10m", "--token", "token", *options)
+        self.assertEqual(done.returncode, 0, done)
+        return int(done.stdout)
+
+    def test_a_script_holds_the_lock(self):
+        """From one process to the next; others are excluded as by a COMMAND."""
+        fence = self.acquire_by_token("--label", "script")
+        self.assertEqual(os.stat(self.path("token")).st_mode & 0o777, 0o600)
+        busy = self.run_to_end("lock", "job", "-n", "--", "true")
+        self.assertEqual(busy.returncode, 75)
+        self.assertIn("held by script", busy.stderr)
+        self.assertEqual(self.run_to_end("lock", "acquire", "job", "-n", "--token", "other").returncode, 75)
+        self.assertFalse(os.path.exists(self.path("other")))
+        renewed = self.run_to_end("lock", "renew", "job", "--token", "token")
+        self.assertEqual((renewed.returncode, int(renewed.stdout)), (0, fence))
+        self.assertIn("script", self.run_to_end("lock", "job", "--info").stdout)
+        self.assertEqual(self.run_to_end("lock", "release", "job", "--token", "token").returncode, 0)
+        self.assertFalse(os.path.exists(self.path("token")))
+        self.assert_free()
+        again = self.run_to_end("lock", "release", "job", "--token", "token")
+        self.assertEqual(again.returncode, 1, again)
+
+    def test_the_token_of_an_ended_lease_touches_no_other(self):
+        self.acquire_by_token()
+        self.assertEqual(self.run_to_end("lock", "job", "--break").returncode, 0)
+        holder = self.hold()
+        for verb in ("renew", "release"):
+            self.assertEqual(self.run_to_end("lock", verb, "job", "--token", "token").returncode, 79)
+        self.assertFalse(os.path.exists(self.path("token")))
+        self.assertEqual(self.run_to_end("lock", "job", "-n", "--", "true").returncode, 75)
+        holder.stdin.close()
+        self.assertEqual(self.end(holder), 0)
+
+    def test_a_token_is_written_to_no_file_of_others(self):
+        """Nor through a link, and the lock is not acquired then. An empty file, as mktemp makes it, is replaced."""
+        with open(self.path("full"), "w", encoding="ascii") as file:
+            file.write("mine\n")
+        os.symlink("nowhere", self.path("link"))
+        os.mkfifo(self.path("pipe"))
+        for name in ("full", "link", "pipe", "."):
+            self.assertEqual(self.run_to_end("lock", "acquire", "job", "--token", name).returncode, 64, name)
+        self.assertEqual(self.run_to_end("lock", "acquire", "job", "--token", "none/token").returncode, 74)
+        self.assert_free()
+        for name in ("link", "pipe", "."):
+            self.assertEqual(self.run_to_end("lock", "release", "job", "--token", name).returncode, 64, name)
+        with open(self.path("token"), "w", encoding="ascii"):
+            pass
+        self.acquire_by_token()
+        with open(self.path("full"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "mine\n")
+        self.assertEqual(sorted(name for name in os.listdir(self.path(".")) if name.startswith("token")), ["token"])
+
+    def test_a_lock_whose_token_cannot_be_written_is_released(self):
+        full = subprocess.run(["sh", "-c", 'exec mcds lock acquire job --token-fd 7 7>/dev/full'], env=self.environment,
+                              cwd=self.work, capture_output=True, text=True, check=False)
+        self.assertEqual(full.returncode, 74, full)
+        self.assertIn("No space left", full.stderr)
+        self.assert_free()
+
     @unittest.skipUnless(STORE == "memcached", "an lmdb file cannot be stopped")
     def test_a_wait_ends_in_time_while_the_server_is_silent(self):
         """However long an operation may take."""

@@ -28,9 +28,13 @@ WORDS = {"help": [], "completion": ["bash"], "lock": ["x", "--info"], "backup": 
          "leader watch": ["x", "--once"], "queue push": ["x", "y", "--may-lose"], "queue next": ["x", "--may-lose"],
          "queue work": ["x", "--may-lose", "--wait", "0", "--", "true"], "queue done": ["x", "0123456789abcdef.0.0.1"],
          "queue again": ["x", "0123456789abcdef.0.0.1"], "queue longer": ["x", "0123456789abcdef.0.0.1"],
-         "queue discard": ["x", "--all"]}
-# What names a claim, of which there is none.
-OF_A_CLAIM = (["queue", "done"], ["queue", "again"], ["queue", "longer"])
+         "queue discard": ["x", "--all"],
+         "lock acquire": ["w"], "lock renew": ["x", "--token", "token"], "lock release": ["x", "--token", "token"]}
+# What names a claim or a lease, of which there is none.
+OF_A_CLAIM = (["queue", "done"], ["queue", "again"], ["queue", "longer"], ["lock", "renew"], ["lock", "release"])
+# A lease of the lock x that has ended, in any store.
+TOKEN = ("mcds-lease:6d645401000000000300000060ea00000000000000000010070000000000"
+         "00000900000000000000006d6364733a6c6b313a783b217321")
 # What waits for a change.
 WAITS = (["watch"], ["leader", "watch"])
 # The words before -- and a program.
@@ -73,6 +77,11 @@ class MatrixTest(unittest.TestCase):
         os.mkdir(self.root)
         with open(os.path.join(self.folder, "dump"), "w", encoding="ascii") as file:
             file.write(DUMP)
+        self.write_token()
+
+    def write_token(self):
+        with open(os.path.join(self.folder, "token"), "w", encoding="ascii") as file:
+            file.write(TOKEN + "\n")
 
     def mcds(self, *words, store=None, timeout=TIMEOUT):
         return subprocess.run([MCDS, "-s", store or self.store, "--timeout", timeout, "--json", *words],

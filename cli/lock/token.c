@@ -1,0 +1,198 @@
+/* Token: a file is made beside its name and never written or read through a symbolic link. */
+#include "lock/token.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/exit.h"
+
+struct token_place token_place_of(const struct command *command, int standard_fd)
+{
+    struct token_place place = {.fd = standard_fd};
+    if (is_given(command, OPTION_TOKEN))
+        place.path = command->options[OPTION_TOKEN].text;
+    place.fd = (int)number_of(command, OPTION_TOKEN_FD, (uint64_t)standard_fd);
+    return place;
+}
+
+/* Writes why the place is of no use. */
+static void say_why(const struct token_place *place, const char *why, char *sentence,
+                    size_t capacity)
+{
+    if (place->path != NULL)
+        (void)snprintf(sentence, capacity, "the token %.200s: %s", place->path, why);
+    else
+        (void)snprintf(sentence, capacity, "the token on descriptor %d: %s", place->fd, why);
+}
+
+static int check_descriptor(const struct token_place *place, char *sentence, size_t capacity)
+{
+    int flags = fcntl(place->fd, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+        return STATUS_DONE;
+    say_why(place, "it is not open for writing", sentence, capacity);
+    return STATUS_USAGE;
+}
+
+/* The directory of a path. */
+static void write_directory(const char *path, char out[PATH_MAX])
+{
+    (void)snprintf(out, PATH_MAX, "%s", path);
+    char *slash = strrchr(out, '/');
+    if (slash == NULL)
+        (void)snprintf(out, PATH_MAX, ".");
+    else
+        slash[slash == out ? 1 : 0] = '\0';
+}
+
+int token_check(const struct token_place *place, char *sentence, size_t capacity)
+{
+    struct stat facts;
+    char directory[PATH_MAX];
+    if (place->path == NULL)
+        return check_descriptor(place, sentence, capacity);
+    if (lstat(place->path, &facts) == 0) {
+        bool is_ours = S_ISREG(facts.st_mode) && facts.st_uid == geteuid();
+        if (is_ours && facts.st_size == 0)
+            return STATUS_DONE;
+        say_why(place,
+                is_ours ? "the file exists, and may be the token of another holder; give "
+                          "another name, or remove it when its lease has ended"
+                        : "it is not a regular file of this user",
+                sentence, capacity);
+        return STATUS_USAGE;
+    }
+    int reason = errno;
+    write_directory(place->path, directory);
+    if (reason == ENOENT && access(directory, W_OK | X_OK) == 0)
+        return STATUS_DONE;
+    say_why(place, strerror(reason == ENOENT ? errno : reason), sentence, capacity);
+    return STATUS_IO;
+}
+
+static bool write_line(int fd, const char *text)
+{
+    char line[MCDS_LEASE_TEXT + 1];
+    int length = snprintf(line, sizeof line, "%s\n", text);
+    for (int done = 0; done < length;) {
+        ssize_t written = write(fd, line + done, (size_t)(length - done));
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        done += (int)written;
+    }
+    return true;
+}
+
+/* Gives the file its name, unless somebody has put a file with content there meanwhile. */
+static bool take_name(const char *aside, const char *path)
+{
+    struct stat facts;
+    if (link(aside, path) == 0)
+        return unlink(aside) == 0;
+    if (errno != EEXIST || lstat(path, &facts) != 0)
+        return false;
+    errno = EEXIST;
+    return S_ISREG(facts.st_mode) && facts.st_size == 0 && facts.st_uid == geteuid() &&
+           rename(aside, path) == 0;
+}
+
+bool token_write(const struct token_place *place, const char *text)
+{
+    char aside[PATH_MAX];
+    if (place->path == NULL)
+        return write_line(place->fd, text);
+    errno = ENAMETOOLONG;
+    if (snprintf(aside, sizeof aside, "%s.XXXXXX", place->path) >= (int)sizeof aside)
+        return false;
+    int fd = mkostemp(aside, O_CLOEXEC); /* mode 0600 */
+    if (fd < 0)
+        return false;
+    bool is_written = write_line(fd, text) && fsync(fd) == 0;
+    int reason = errno;
+    if (close(fd) != 0 && is_written) {
+        is_written = false;
+        reason = errno;
+    }
+    if (is_written && take_name(aside, place->path))
+        return true;
+    reason = is_written ? errno : reason;
+    (void)unlink(aside);
+    errno = reason;
+    return false;
+}
+
+/* Reads to the end of a line or of the input. */
+static bool read_line(int fd, char text_out[MCDS_LEASE_TEXT])
+{
+    size_t length = 0;
+    while (length < MCDS_LEASE_TEXT - 1) {
+        ssize_t got = read(fd, text_out + length, MCDS_LEASE_TEXT - 1 - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return false;
+        length += (size_t)got;
+        text_out[length] = '\0';
+        if (got == 0 || memchr(text_out, '\n', length) != NULL)
+            break;
+    }
+    text_out[length] = '\0';
+    text_out[strcspn(text_out, "\r\n")] = '\0';
+    return true;
+}
+
+static int read_file(const struct token_place *place, char text_out[MCDS_LEASE_TEXT],
+                     char *sentence, size_t capacity)
+{
+    struct stat facts;
+    int fd = open(place->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        say_why(place, "there is no such file: the lease was released, or is none", sentence,
+                capacity);
+        return STATUS_NO;
+    }
+    bool is_regular = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    bool is_link = fd < 0 && errno == ELOOP;
+    bool is_read = is_regular && read_line(fd, text_out);
+    if (!is_read)
+        say_why(place,
+                (fd >= 0 && !is_regular) || is_link ? "it is not a regular file"
+                                                    : strerror(errno),
+                sentence, capacity);
+    if (fd >= 0)
+        (void)close(fd);
+    return is_read                               ? STATUS_DONE
+           : !is_regular && (fd >= 0 || is_link) ? STATUS_USAGE
+                                                 : STATUS_IO;
+}
+
+int token_read(const struct token_place *place, char text_out[MCDS_LEASE_TEXT], char *sentence,
+               size_t capacity)
+{
+    text_out[0] = '\0';
+    if (place->path != NULL)
+        return read_file(place, text_out, sentence, capacity);
+    if (isatty(place->fd) == 1) {
+        say_why(place, "it is a terminal; give the token with --token FILE or --token-fd N",
+                sentence, capacity);
+        return STATUS_USAGE;
+    }
+    if (read_line(place->fd, text_out))
+        return STATUS_DONE;
+    say_why(place, strerror(errno), sentence, capacity);
+    return errno == EBADF ? STATUS_USAGE : STATUS_IO;
+}
+
+void token_remove(const struct token_place *place)
+{
+    if (place->path != NULL)
+        (void)unlink(place->path);
+}

@@ -1,0 +1,13 @@
+/* The verbs of what is held by a lease, for the table of all commands. */
+#ifndef MCDS_CLI_TABLE_LEASES_H
+#define MCDS_CLI_TABLE_LEASES_H
+
+#include "table/command.h"
+
+/* Each is ended by word NULL. */
+extern const struct verb lock_verbs[];
+extern const struct verb semaphore_verbs[];
+extern const struct verb once_verbs[];
+extern const struct verb leader_verbs[];
+
+#endif

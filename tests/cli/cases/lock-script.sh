@@ -1,0 +1,30 @@
+# A script holds a lock from one command to the next.
+token=$(mcds lock acquire job -t 10m --label script)
+echo "${token%%:*}"
+echo "$token" | mcds lock renew job | tr 0-9 N | tr -s N
+echo "$token" | mcds lock renew job --json | sed 's/:"*[0-9][0-9]*"*/:N/g'
+mcds lock job --info | cut -f 1
+run lock acquire job -n -q
+echo "$token" | mcds lock release job
+echo "$token" | mcds lock release job; echo "-> $?"
+mcds lock acquire job -t 10m --json | sed 's/:"[0-9]*"/:N/; s/:[0-9][0-9]*/:N/; s/mcds-lease:[0-9a-f]*/TOKEN/'
+run lock job --break
+# by file and descriptor
+mcds lock acquire job -t 10m --token token | tr 0-9 N | tr -s N
+run lock acquire job --token token
+run lock release other --token token
+run -N other lock release job --token token
+run lock release job --token token
+run lock release job --token token
+mcds lock acquire job -t 10m --token-fd 7 7>token >/dev/null
+mcds lock release job --token-fd 7 7<token
+run lock acquire job --token-fd 7
+run lock acquire job --token a --token-fd 7
+run lock acquire job -n -w 1s
+echo nonsense | mcds lock renew job; echo "-> $?"
+run lock acquire
+run lock renew
+# locks of these names
+run lock acquire -- echo held
+run lock release --info
+run lock --drop renew
