@@ -153,7 +153,7 @@ int relay_end(struct relay *relay)
         close_source(stream);
         free(stream->backlog);
         stream->backlog = NULL;
-        if (error == 0 && stream->error != EPIPE)
+        if (stream->error != 0 && (error == 0 || error == EPIPE))
             error = stream->error;
     }
     return error;

@@ -12,8 +12,9 @@
 #include "table/commands.h"
 
 #define BLANKS " \t"
-#define PROFILE_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+#define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 #define PROFILE_MAX 64
+#define NAMESPACE_MAX 32 /* that of the library */
 #define WORD_SHOWN 60
 
 static const char *const setting_words[SETTING_COUNT] = {"store", "namespace", "timeout"};
@@ -71,7 +72,7 @@ static int begin_profile(struct parser *parser, char *text)
     text[length - 1] = '\0';
     char *name = trim(text + 1);
     length = strlen(name);
-    if (length == 0 || length > PROFILE_MAX || strspn(name, PROFILE_BYTES) != length)
+    if (length == 0 || length > PROFILE_MAX || strspn(name, NAME_BYTES) != length)
         return bad_line(parser,
                         "the name of a profile has 1 to %d letters, digits and any of . _ -",
                         PROFILE_MAX);
@@ -107,6 +108,10 @@ static int judge_value(struct parser *parser, enum setting_id id, const char *te
     if (id == SETTING_STORE && parser->config->is_shared && strstr(text, "auth_file=") != NULL)
         return bad_line(parser, "the store has an auth_file, and the group of this file can "
                                 "write it; chmod g-w it");
+    if (id == SETTING_NAMESPACE &&
+        (strlen(text) > NAMESPACE_MAX || strspn(text, NAME_BYTES) != strlen(text)))
+        return bad_line(parser, "a namespace has 1 to %d letters, digits and any of . _ -",
+                        NAMESPACE_MAX);
     if (id == SETTING_TIMEOUT && (!parse_duration(text, timeout_ms) ||
                                   *timeout_ms < limits->min || *timeout_ms > limits->max))
         return bad_line(parser,

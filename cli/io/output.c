@@ -198,8 +198,10 @@ void output_bytes(struct output *output, const char *key, mcds_bytes bytes, enum
 
 void output_raw(struct output *output, mcds_bytes bytes)
 {
-    if (bytes.length > 0)
-        (void)fwrite(bytes.data, 1, bytes.length, output->file);
+    bool is_written = bytes.length == 0 ||
+                      fwrite(bytes.data, 1, bytes.length, output->file) == bytes.length;
+    if (!is_written && output->error == 0)
+        output->error = errno;
 }
 
 void output_copy(struct output *output, const char *key, const char *printed)

@@ -10,6 +10,7 @@
 #include "lock/runner.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -252,7 +253,7 @@ static bool ended_by_itself(const struct runner *runner)
     if (runner->is_lost || child->is_orphaned)
         return false;
     if (WIFSIGNALED(status))
-        return runner->ended_by == 0 && !watch_is_ending(WTERMSIG(status));
+        return runner->ended_by == 0 && watch_is_mistake(WTERMSIG(status));
     return runner->ended_by == 0 || WEXITSTATUS(status) == 0;
 }
 
@@ -267,14 +268,24 @@ static void note_end(struct runner *runner)
         say(runner, what);
 }
 
+static void note_release(struct runner *runner)
+{
+    const struct tenure_kind *kind = runner->tenure.kind;
+    const char *what = kind->released != NULL ? kind->released(runner->tenure.handle) : NULL;
+    if (what != NULL)
+        say(runner, what);
+}
+
 /* Releases the lease and chooses the exit code. */
 static int release(struct runner *runner, int status)
 {
     int result = tenure_release(&runner->tenure);
     struct output *output = &runner->session->output;
     char said[FAILURE_CAPACITY];
-    if (result == MCDS_OK)
+    if (result == MCDS_OK) {
+        note_release(runner);
         return status;
+    }
     if (result == MCDS_LOST || result == MCDS_EXPIRED) {
         complain(output,
                  "%s '%.200s': the %s had ended before the command did; its work may have "
@@ -376,8 +387,9 @@ static int end_relay(struct runner *runner, int status)
     int error = runner->relay != NULL ? relay_end(runner->relay) : 0;
     if (error == 0)
         return status;
-    complain(&runner->session->output, "%s '%.200s': the output cannot be written: %s",
-             runner->tenure.kind->noun, runner->command->arguments[0], strerror(error));
+    if (error != EPIPE) /* a reader that has left needs no sentence */
+        complain(&runner->session->output, "%s '%.200s': the output cannot be written: %s",
+                 runner->tenure.kind->noun, runner->command->arguments[0], strerror(error));
     return status == STATUS_DONE ? STATUS_IO : status;
 }
 

@@ -43,6 +43,8 @@ struct tenure_kind {
     /* Before the release: how COMMAND has ended, and whether by itself. Returns what to report, or
      * NULL. */
     const char *(*ended)(void *handle, int status, bool by_itself);
+    /* After a release that was done: what to report, or NULL. */
+    const char *(*released)(void *handle);
 };
 extern const struct tenure_kind tenure_of_lock;
 extern const struct tenure_kind tenure_of_semaphore;

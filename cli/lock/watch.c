@@ -68,6 +68,12 @@ bool watch_is_ending(int number)
            number == SIGKILL;
 }
 
+bool watch_is_mistake(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
+           number == SIGABRT || number == SIGTRAP || number == SIGSYS;
+}
+
 int watch_signal(struct watch *watch)
 {
     struct signalfd_siginfo info;

@@ -39,6 +39,8 @@ struct claim {
     bool is_strict;
     bool retries_failed;
     enum after after;
+    bool was_cut;       /* the output was longer than any result, and that was reported */
+    bool was_cut_again; /* since, to what the store takes */
     struct transcript transcript;
     const struct command *command;
 };
@@ -102,18 +104,22 @@ static int claim_renew(void *handle, mcds_permit *permit)
     return result;
 }
 
-/* Stores the kept output as the result. If it is too long for the store, cuts it off. */
+/* Stores the kept output as the result. If it is too long for the store, cuts it off: at what the
+ * store takes, or in the middle if it does not say, until it is short enough. */
 static int finish(struct claim *claim)
 {
     struct transcript *transcript = &claim->transcript;
-    int result = mcds_once_finish(claim->once, &claim->run, claim->code,
-                                  transcript_bytes(transcript));
-    if (result != MCDS_TOO_BIG)
-        return result;
-    int64_t most = mcds_last_error()->wanted_max;
-    transcript_cut(transcript, most > 0 ? (size_t)most : 0);
-    return mcds_once_finish(claim->once, &claim->run, claim->code,
-                            transcript_bytes(transcript));
+    for (;;) {
+        mcds_bytes bytes = transcript_bytes(transcript);
+        int result = mcds_once_finish(claim->once, &claim->run, claim->code, bytes);
+        int64_t most = mcds_last_error()->wanted_max;
+        if (result != MCDS_TOO_BIG)
+            return result;
+        bool is_said = most > 0 && (uint64_t)most < bytes.length;
+        if (!transcript_cut(transcript, is_said ? (size_t)most : bytes.length / 2))
+            return result;
+        claim->was_cut_again = !claim->was_cut;
+    }
 }
 
 static bool is_worth_another_try(int result)
@@ -174,7 +180,8 @@ static bool print_part(void *context, size_t stream, mcds_bytes bytes)
         return output_flush(output);
     }
     (void)fwrite(bytes.data, 1, bytes.length, stderr);
-    return fflush(stderr) == 0;
+    (void)fflush(stderr); /* standard output is printed all the same */
+    return true;
 }
 
 /* There is a result: its output goes to the same streams, and its code is that of mcds. */
@@ -190,7 +197,7 @@ static bool claim_answers(void *handle, struct session *session, const struct co
         complain(output, "once '%.200s': the rest of the output was not kept",
                  command->arguments[0]);
     *status_out = claim->code >= 0 && claim->code <= CODE_MAX ? claim->code : CODE_MAX;
-    if (!output_is_fine(output) && *status_out == STATUS_DONE)
+    if ((!output_is_fine(output) || ferror(stderr) != 0) && *status_out == STATUS_DONE)
         *status_out = STATUS_IO;
     return true;
 }
@@ -200,6 +207,8 @@ static void claim_see(void *handle, size_t stream, const char *bytes, size_t len
     struct claim *claim = handle;
     transcript_add(&claim->transcript, stream, bytes, length);
 }
+
+static const char too_long[] = "the output is too long: the rest is not kept for later callers";
 
 static const char *claim_ended(void *handle, int status, bool by_itself)
 {
@@ -216,9 +225,14 @@ static const char *claim_ended(void *handle, int status, bool by_itself)
     if (status != STATUS_DONE && claim->retries_failed)
         return NULL;
     claim->after = AFTER_FINISH;
-    return transcript_is_cut(&claim->transcript)
-               ? "the output is too long: the rest is not kept for later callers"
-               : NULL;
+    claim->was_cut = transcript_is_cut(&claim->transcript);
+    return claim->was_cut ? too_long : NULL;
+}
+
+static const char *claim_released(void *handle)
+{
+    const struct claim *claim = handle;
+    return claim->was_cut_again ? too_long : NULL;
 }
 
 const struct tenure_kind tenure_of_once = {
@@ -241,4 +255,5 @@ const struct tenure_kind tenure_of_once = {
     .answers = claim_answers,
     .see = claim_see,
     .ended = claim_ended,
+    .released = claim_released,
 };

@@ -1,6 +1,7 @@
 /* Transcript: what a command has printed. */
 #include "once/transcript.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,11 +98,12 @@ bool transcript_set(struct transcript *transcript, mcds_bytes bytes)
            (bytes.length == 0 || append(transcript, 0, bytes.data, bytes.length));
 }
 
-void transcript_cut(struct transcript *transcript, size_t most)
+bool transcript_cut(struct transcript *transcript, size_t most)
 {
     size_t at = HEAD;
-    if (most < HEAD || transcript->length <= most)
-        return;
+    if (transcript->length <= HEAD || transcript->length <= most)
+        return false;
+    transcript->last = 0;
     while (at + PART < most) {
         size_t length = get_u32(transcript->data + at + 1);
         transcript->last = at;
@@ -109,8 +111,10 @@ void transcript_cut(struct transcript *transcript, size_t most)
             put_u32(transcript->data + at + 1, length = most - at - PART);
         at += PART + length;
     }
+    assert(at < transcript->length);
     transcript->length = at;
     transcript->data[HEAD - 1] |= FLAG_CUT;
+    return true;
 }
 
 bool transcript_is_cut(const struct transcript *transcript)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import unittest
 
 from guard import stand_guard
 from fixture import SKIPPED, Fixture, is_possible
+from relay import Relay
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 LIMIT_S = 200
@@ -19,6 +21,36 @@ RENEWED = "6s"
 BINARY = bytes(range(256)) * 1000
 # Writes a line for each run, so that a second one shows.
 WORK = ["sh", "-c", "echo run >>runs; echo started; read -r _ <go; echo done; echo told >&2; exit 3"]
+
+
+class RefusingRelay(Relay):
+    """Refuses values of more than 64 KB by itself, as a proxy may, and notes how long those were."""
+
+    SET = re.compile(rb"ms \S+ (\d+)[^\n]*\n")
+
+    def __init__(self, *arguments):
+        self.refused = []
+        super().__init__(*arguments)
+
+    def pump(self, source, target, pass_data):
+        if pass_data == self.pass_request:
+            with source.makefile("rb") as requests:
+                self.filter(requests, source, target)
+        else:
+            super().pump(source, target, pass_data)
+
+    def filter(self, requests, client, server):
+        try:
+            while line := requests.readline():
+                found = self.SET.fullmatch(line)
+                data = requests.read(int(found[1]) + 2) if found else b""
+                if len(data) > 65536:
+                    self.refused.append(len(data))
+                    client.sendall(b"SERVER_ERROR object too large for cache\r\n")
+                else:
+                    server.sendall(line + data)
+        except OSError:  # the other direction has closed the relay
+            pass
 
 
 class OnceTest(unittest.TestCase):
@@ -138,8 +170,8 @@ class OnceTest(unittest.TestCase):
         self.assertEqual(self.once("k", "--", "echo", "next"), (0, b"next\n", b""))
 
     def test_signals(self):
-        for number, kept in ((signal.SIGSEGV, True), (signal.SIGALRM, True), (signal.SIGTERM, False),
-                             (signal.SIGKILL, False)):
+        for number, kept in ((signal.SIGSEGV, True), (signal.SIGABRT, True), (signal.SIGTERM, False),
+                             (signal.SIGKILL, False), (signal.SIGUSR1, False), (signal.SIGALRM, False)):
             key = f"k{number}"
             code, out, _ = self.once(key, "--", "sh", "-c", f"echo partly; kill -{number} $$")
             self.assertEqual((code, out), (128 + number, b"partly\n"))
@@ -187,12 +219,30 @@ class OnceTest(unittest.TestCase):
     def test_a_server_of_small_values(self):
         self.fixture.stop_server()
         self.fixture.start_server("-I", "512k")
-        code, out, _ = self.once("k", "--", "head", "-c", "600000", "/dev/zero")
+        code, out, said = self.once("k", "--", "head", "-c", "600000", "/dev/zero")
         self.assertEqual((code, len(out)), (0, 600000))
+        self.assertEqual(said.count(b"the output is too long: the rest is not kept"), 1)
         code, out, said = self.once("k", "--", "false")
         self.assertEqual(code, 0)
         self.assertGreater(len(out), 500000)
         self.assertIn(b"the rest of the output was not kept", said)
+
+    @unittest.skipUnless(STORE == "memcached", "a server that stops: this store has no server")
+    def test_a_server_that_refuses_without_a_bound(self):
+        """No request is sent twice; as much is kept as the server has taken."""
+        path = os.path.join(self.fixture.folder, "relay.sock")
+        relay = RefusingRelay(path, self.fixture.socket, 0)
+        self.addCleanup(relay.close)
+        self.environment["MCDS_STORE"] = f"memcached://{path}?timeout=120000"
+        code, out, said = self.once("k", "--", "sh", "-c", "head -c 200000 /dev/zero; exit 4")
+        self.assertEqual((code, len(out)), (4, 200000))
+        self.assertEqual(said.count(b"the output is too long: the rest is not kept"), 1)
+        code, out, said = self.once("k", "--", "false")
+        self.assertEqual(code, 4)
+        self.assertGreater(len(out), 40000)
+        self.assertIn(b"the rest of the output was not kept", said)
+        self.assertEqual(len(relay.refused), 2)
+        self.assertLess(relay.refused[1], 101000)
 
     @unittest.skipUnless(STORE == "memcached", "a server that stops: this store has no server")
     def test_a_store_that_fails_at_the_end(self):
@@ -217,10 +267,19 @@ class OnceTest(unittest.TestCase):
         self.assertEqual(len(self.once("k", "--", "true")[1]), 500006)
 
     def test_a_reader_that_leaves(self):
-        caller = self.start("k", "--", "sh", "-c", "head -c 500000 /dev/zero; echo end")
-        caller.stdout.close()
-        self.assertEqual(caller.wait(LIMIT_S), 0)
+        """The output is kept, and the exit code of the first caller and of later ones is that of all commands."""
+        for command in (("sh", "-c", "head -c 500000 /dev/zero; echo end"), ("true",)):
+            caller = self.start("k", "--", *command)
+            caller.stdout.close()
+            self.assertEqual((caller.wait(LIMIT_S), caller.stderr.read()), (74, b""))
         self.assertEqual(len(self.once("k", "--", "true")[1]), 500004)
+
+    def test_a_reader_of_errors_that_leaves(self):
+        for command in (("sh", "-c", "head -c 500000 /dev/zero >&2; echo end"), ("true",)):
+            caller = self.start("k", "--", *command)
+            caller.stderr.close()
+            self.assertEqual((caller.stdout.read(), caller.wait(LIMIT_S)), (b"end\n", 74))
+        self.assertEqual(len(self.once("k", "--", "true")[2]), 500000)
 
     def test_what_cannot_be_written(self):
         with open("/dev/full", "w", encoding="ascii") as full:
