@@ -276,6 +276,32 @@ static void what_is_too_much_is_taken_back(void **state)
     end(&round.world);
 }
 
+/* The ranges of the two forms are adjacent: what is far beyond the bound is a number of the other form. */
+static void what_is_far_too_much_is_taken_back(void **state)
+{
+    static struct round round;
+    (void)state;
+    const int64_t most = MCDS_COUNTER_MAX - 1;
+    for (int side = 0; side < 2; side++) {
+        int64_t sign = side == 0 ? 1 : -1;
+        begin_round(&round);
+        mcds_counter *counter = open_counter(&round, "n", side == 0 ? 0 : MCDS_COUNTER_SIGNED,
+                                             0);
+        assert_int_equal(mcds_counter_add(counter, sign * (most - 3), NULL), MCDS_OK);
+        for (int i = 0; i < 10; i++)
+            add(&round, counter, sign);
+        for (int i = 0; i < 3; i++)
+            add(&round, counter, sign * (most / 8));
+        drive_round(&round);
+        for (uint64_t i = 0; i < 13; i++)
+            expect(&round, i, i < 3 ? MCDS_OK : MCDS_OVERFLOW, sign * (most - 2 + (int64_t)i));
+        assert_true(value_now(counter) == sign * most);
+        assert_int_equal(mcds_counter_add(counter, sign, NULL), MCDS_OVERFLOW);
+        mcds_counter_close(counter);
+        end(&round.world);
+    }
+}
+
 /* Additions, hits and beats of one round, while one of their requests meets a fault. */
 struct counted {
     int64_t sure;
@@ -538,6 +564,7 @@ int main(void)
         cmocka_unit_test(what_differs_is_not_shared),
         cmocka_unit_test(limits_are_as_alone),
         cmocka_unit_test(what_is_too_much_is_taken_back),
+        cmocka_unit_test(what_is_far_too_much_is_taken_back),
         cmocka_unit_test(a_fault_is_that_of_each),
         cmocka_unit_test(beats_of_a_visitor_share_a_mark),
         cmocka_unit_test(a_refused_beat_leaves_those_after_it),

@@ -37,6 +37,18 @@ struct sum {
     bool down;
 };
 
+/* Additions in flight may have moved a number out of the range of its form, and far into the range of
+ * the other form, before they are taken back. A number so near to the common bound is not taken for one
+ * that was lost and made again in the other form. */
+static bool is_beyond(const mcds_counter *counter, const struct sum *sum,
+                      enum mcds__counter_form form, int64_t value)
+{
+    if (sum->down)
+        return form == FORM_PLAIN && value > MCDS_COUNTER_MAX / 2;
+    return form == FORM_SIGNED && value < -MCDS_COUNTER_MAX / 2 &&
+           (sum->form == FORM_PLAIN || !mcds__counter_is_signed(counter));
+}
+
 /* The result of an addition: MCDS_OK, MCDS_OVERFLOW or MCDS_LOST. The ranges of the two forms
  * are adjacent, so the number after the addition does not by itself show that it has left its
  * range. */
@@ -50,7 +62,8 @@ static int judge_sum(mcds_counter *counter, struct sum sum, int64_t *value_out,
     uint64_t before = sum.down ? sum.number + sum.delta : sum.number - sum.delta;
     *detail_out = NULL;
     if (!mcds__counter_decode(sum.number, &value, &form) ||
-        !mcds__counter_decode(before, &value_before, &form_before) || form_before != form)
+        !mcds__counter_decode(before, &value_before, &form_before) || form_before != form ||
+        is_beyond(counter, &sum, form, value))
         return MCDS_OVERFLOW;
     /* Write only a change: among many handles, this one is no longer in the CPU cache. */
     if (form != sum.form)
