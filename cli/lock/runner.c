@@ -32,10 +32,12 @@
 /* A process that lives longer than this after KILL is stuck in the kernel. */
 #define STUCK_NS (5000 * NS_PER_MS)
 
+/* NULL: nothing. */
 static void say(const struct runner *runner, const char *what)
 {
-    complain(&runner->session->output, "%s '%.200s': %s", runner->tenure.kind->noun,
-             runner->command->arguments[0], what);
+    if (what != NULL)
+        complain(&runner->session->output, "%s '%.200s': %s", runner->tenure.kind->noun,
+                 runner->command->arguments[0], what);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -70,8 +72,7 @@ static int64_t guard_at_ns(const struct runner *runner)
 /* Releases what this process may hold; the result does not matter any more. */
 static void give_up(struct runner *runner)
 {
-    int result = tenure_release(&runner->tenure);
-    (void)result;
+    (void)tenure_release(&runner->tenure);
 }
 
 /* Reports at once that a process cannot be signalled, and whether the lease is kept. */
@@ -260,20 +261,9 @@ static bool ended_by_itself(const struct runner *runner)
 static void note_end(struct runner *runner)
 {
     const struct tenure_kind *kind = runner->tenure.kind;
-    const char *what = NULL;
     if (kind->ended != NULL)
-        what = kind->ended(runner->tenure.handle, child_status(&runner->child),
-                           ended_by_itself(runner));
-    if (what != NULL)
-        say(runner, what);
-}
-
-static void note_release(struct runner *runner)
-{
-    const struct tenure_kind *kind = runner->tenure.kind;
-    const char *what = kind->released != NULL ? kind->released(runner->tenure.handle) : NULL;
-    if (what != NULL)
-        say(runner, what);
+        say(runner, kind->ended(runner->tenure.handle, child_status(&runner->child),
+                                ended_by_itself(runner)));
 }
 
 /* Releases the lease and chooses the exit code. */
@@ -283,7 +273,8 @@ static int release(struct runner *runner, int status)
     struct output *output = &runner->session->output;
     char said[FAILURE_CAPACITY];
     if (result == MCDS_OK) {
-        note_release(runner);
+        if (runner->tenure.kind->released != NULL)
+            say(runner, runner->tenure.kind->released(runner->tenure.handle));
         return status;
     }
     if (result == MCDS_LOST || result == MCDS_EXPIRED) {
@@ -385,12 +376,10 @@ static void close_input(const struct runner *runner)
 static int end_relay(struct runner *runner, int status)
 {
     int error = runner->relay != NULL ? relay_end(runner->relay) : 0;
-    if (error == 0)
-        return status;
-    if (error != EPIPE) /* a reader that has left needs no sentence */
+    if (error != 0 && error != EPIPE) /* a reader that has left needs no sentence */
         complain(&runner->session->output, "%s '%.200s': the output cannot be written: %s",
                  runner->tenure.kind->noun, runner->command->arguments[0], strerror(error));
-    return status == STATUS_DONE ? STATUS_IO : status;
+    return error != 0 && status == STATUS_DONE ? STATUS_IO : status;
 }
 
 /* Runs the command while this process holds the lease. */
