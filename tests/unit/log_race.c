@@ -1,5 +1,5 @@
 /* A log is dropped while another handle puts events into it: events put after the drop
- * exist. */
+ * exist, and what was dropped is no gap. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,10 +90,82 @@ static void what_is_put_after_a_drop_is_there(void **state)
     assert_int_equal(fake.blocks, 0);
 }
 
+/* A writer adds the root, and the reply to its read is lost. Before it tries again, others put into the
+ * life that it has made, follow it, and drop it. */
+struct maker {
+    struct hooked_backend backend;
+    struct hooked_backend beside;
+    mcds_log *other;
+    mcds_log_cursor cursor;
+    mcds_log_info info;
+    int followed;
+    bool has_added;
+    bool has_lost;
+};
+
+static bool drop_before_the_second_add(void *context, mcds_request *request)
+{
+    struct maker *maker = context;
+    bool is_root = request->key.length == strlen(ROOT) &&
+                   memcmp(request->key.data, ROOT, strlen(ROOT)) == 0;
+    maker->has_added = maker->has_added || (is_root && request->command == MCDS_ADD);
+    if (!maker->has_added || maker->has_lost || request->command != MCDS_GET)
+        return false;
+    maker->has_lost = true;
+    assert_int_equal(mcds_log_put(maker->other, 0, mcds_text("after")), MCDS_OK);
+    assert_int_equal(mcds_log_tail(maker->other, &maker->cursor, count_after, &maker->followed,
+                                   &maker->info),
+                     MCDS_OK);
+    assert_int_equal(mcds_log_put(maker->other, 0, mcds_text("after")), MCDS_OK);
+    assert_int_equal(mcds_log_drop(maker->other), MCDS_OK);
+    request->reply.outcome = MCDS_OUT_UNKNOWN;
+    return true;
+}
+
+static void a_root_whose_reply_was_lost_is_not_made_twice(void **state)
+{
+    static struct maker maker;
+    struct fake_env fake;
+    mcds_store *making;
+    mcds_store *others;
+    mcds_log *writer;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    (void)state;
+    memset(&maker, 0, sizeof maker);
+    fake_env_init(&fake, 1);
+    options.env = &fake.env;
+    assert_int_equal(hooked_backend_open(&maker.backend, &options, &making), MCDS_OK);
+    maker.beside = maker.backend;
+    maker.beside.table.close = leave_open;
+    assert_int_equal(mcds_open_backend(&maker.beside.table, &maker.beside, &options, &others),
+                     MCDS_OK);
+    maker.info.size = sizeof maker.info;
+    assert_int_equal(mcds_log_open(making, "x", NULL, &writer), MCDS_OK);
+    assert_int_equal(mcds_log_open(others, "x", NULL, &maker.other), MCDS_OK);
+    maker.backend.hook = drop_before_the_second_add;
+    maker.backend.context = &maker;
+    assert_int_equal(mcds_log_put(writer, 0, mcds_text("after")), MCDS_OK);
+    assert_true(maker.has_lost);
+    for (int i = 0; i < 20; i++) {
+        fake_env_sleep_until_ns(&fake, fake.monotonic_ns + INT64_C(10000000000));
+        assert_int_equal(mcds_log_tail(maker.other, &maker.cursor, count_after, &maker.followed,
+                                       &maker.info),
+                         MCDS_OK);
+    }
+    assert_int_equal(maker.info.gaps, 0);
+    check_events(others, 1);
+    mcds_log_close(writer);
+    mcds_log_close(maker.other);
+    mcds_close(others);
+    mcds_close(making);
+    assert_int_equal(fake.blocks, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_after_a_drop_is_there),
+        cmocka_unit_test(a_root_whose_reply_was_lost_is_not_made_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,8 +175,23 @@ static enum mcds__step make_root(struct log_put *put, uint64_t life)
     return step_put(&put->base);
 }
 
+/* The root that this call has added may have been dropped before the call saw it: the next try must
+ * not add the same life again, in which dropped events would count. */
+static void add_no_life_twice(struct log_put *put)
+{
+    assert(put->begin.root.number != 0);
+    if (put->begin.root.number != put->life) {
+        put->begin.root.number = 0;
+        return;
+    }
+    put->stage = PUT_NEXT_LIFE;
+    mcds__log_next_life_begin(&put->next_life, put->log, mcds__log_stem(put->life));
+}
+
 static enum mcds__step log_take_root(struct log_put *put, enum mcds__step step)
 {
+    if (step == MCDS__SLEEP && put->stage == PUT_ROOT && put->begin.root.number != 0)
+        add_no_life_twice(put);
     if (step == MCDS__DONE && put->base.result == MCDS_NOT_FOUND)
         return make_root(put, mcds__random_u64(put->base.env) | 1);
     if (step != MCDS__DONE || put->base.result != MCDS_OK)
