@@ -297,6 +297,12 @@ static enum mcds__step look_take_refresh(struct mcds__cache_look *look,
         look->failures = claim.item.failures;
         return mcds__cache_look_ask_refresh(look, operation);
     }
+    bool has_expired = !claim.is_there && look->refresh_cas.connection != 0;
+    if (has_expired && mcds__operation_again(operation)) {
+        look->refresh_cas = (mcds_cas_token){0, 0}; /* the claim that was given back is gone */
+        look->stage = MCDS__CACHE_LOOK_BEGIN;
+        return MCDS__SLEEP;
+    }
     look->has_refreshed = true;
     return look_act(look, operation);
 }
