@@ -72,7 +72,7 @@ static void outlive_deadline(struct suite *suite, bool renews)
 {
     struct rivals r;
     char text[MCDS_LEASE_TEXT];
-    share(suite, &r, suite->own_clock ? 3000 : 20000, text);
+    share(suite, &r, suite->own_clock ? 8000 : 20000, text);
     int64_t left_ms = mcds_lock_remaining_ms(r.mine, &r.lease);
     pass_ms(suite, left_ms / 2);
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_renew, r.theirs, &r.other);

@@ -222,7 +222,7 @@ class QueueTest(ProcessTest):
                 return True
         return False
 
-    @unittest.skipUnless(STORE == "memcached", "an lmdb file evicts nothing")
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file loses no part")
     def test_a_part_that_is_lost(self):
         """A caller says so, and takes a job of the rest; a worker then exits with 79."""
         done = self.run_to_end("queue", "push", "q", "a")
