@@ -97,9 +97,9 @@
  *
  * This header includes mcds/base.h (results, errors, bytes), mcds/store.h, mcds/pipeline.h and
  * the header of each structure: counter, limit, ids, lock, semaphore, visitors, online, views,
- * set, table, list, log, array, cache, once, queue. A program may include any of them alone. This header does
- * not include mcds/poll.h, mcds/uv.h and mcds/event.h (event loops), mcds/sim.h (tests in a
- * simulated world) and mcds/backend.h (new kinds of store).
+ * set, table, list, log, array, cache, once, queue. A program may include any of them alone. This
+ * header does not include mcds/poll.h, mcds/uv.h and mcds/event.h (event loops), mcds/sim.h
+ * (tests in a simulated world) and mcds/backend.h (new kinds of store).
  */
 #ifndef MCDS_H
 #define MCDS_H

@@ -301,7 +301,7 @@ static int look_and_fill(struct getting *getting)
     return fill(getting);
 }
 
-/* The store cannot be opened, because it is full or away: COMMAND runs all the same. */
+/* The store cannot be opened, because it is full or does not answer: COMMAND runs anyway. */
 static int fill_unstored(struct getting *getting)
 {
     complain_unstored(getting);

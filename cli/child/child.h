@@ -25,7 +25,7 @@ struct child {
 /* The program inherits the signal actions that mcds was started with, and streams for its output. */
 struct inheritance {
     const int *ends; /* of a relay, for both output streams; NULL: those of mcds */
-    int input;       /* what becomes its standard input; 0: that of mcds */
+    int input;       /* the file for its standard input; 0: that of mcds */
     sigset_t mask;
     struct sigaction pipe;
     struct sigaction size;

@@ -43,7 +43,7 @@ int config_read(struct config *config, const char *profile, char *sentence, size
 /* For config_read: reads the text, without its settings. */
 int config_load(struct config *config, char *sentence, size_t capacity);
 
-/* Frees the text, of which the settings are parts. */
+/* Frees the text, into which the settings point. */
 void config_free(struct config *config);
 
 #endif

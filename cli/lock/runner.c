@@ -32,7 +32,7 @@
 /* A process that lives longer than this after KILL is stuck in the kernel. */
 #define STUCK_NS (5000 * NS_PER_MS)
 
-/* NULL: nothing. */
+/* Reports `what` on standard error; NULL: nothing. */
 static void say(const struct runner *runner, const char *what)
 {
     if (what != NULL)

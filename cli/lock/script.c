@@ -1,4 +1,4 @@
-/* mcds lock acquire, renew and release: a lease that a script holds from one command to the next. */
+/* mcds lock acquire, renew and release: a lease that a script holds over several commands. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int refuse(struct session *session, const struct command *command, int st
     return status;
 }
 
-/* The fence and the time left; `token`: what --json prints besides, or NULL. */
+/* Prints the fence; --json also prints the time left, and `token` unless it is NULL. */
 static int report_lease(struct session *session, const struct command *command, mcds_lock *lock,
                         const mcds_lease *lease, const char *token)
 {
@@ -56,7 +56,7 @@ static int hand_over(struct runner *runner, const struct token_place *place)
     (void)snprintf(why, sizeof why, "the token cannot be written: %s; released",
                    strerror(errno));
     int released = tenure_release(&runner->tenure);
-    (void)released; /* it ends by itself */
+    (void)released; /* after a failure, the lease ends by itself */
     return refuse(session, runner->command, STATUS_IO, why);
 }
 
@@ -118,7 +118,8 @@ int lock_renew(struct session *session, const struct command *command)
     return status;
 }
 
-/* The token of a lease that has ended is of no use. That of a release in doubt is kept, to repeat it. */
+/* Removes the token file after the lease has ended. After a release in doubt the token is kept,
+ * so that the release can be repeated. */
 int lock_release(struct session *session, const struct command *command)
 {
     mcds_lock *lock = NULL;

@@ -53,7 +53,7 @@ static void set_lock_environment(const char *name, const mcds_permit *permit, in
     lock_set_environment(name, permit->lease.fence, left_ms);
 }
 
-/* What the lead has from the lock. */
+/* The members that the lead shares with the lock. */
 #define LOCK_CALLS                                                                             \
     .lease = "lease", .given = "released", .open = lock_open_known, .close = lock_close,       \
     .acquire = acquire_lock_of, .renew = renew_lock, .release = release_lock,                  \

@@ -1,5 +1,5 @@
-/* Tenure: the lease that is held while COMMAND runs: a lock, a permit, the lead, or the claim of a key or of
- * a job. */
+/* Tenure: the lease that is held while COMMAND runs: a lock, a permit, the lead, or the claim of
+ * a key or of a job. */
 #ifndef MCDS_CLI_LOCK_TENURE_H
 #define MCDS_CLI_LOCK_TENURE_H
 
@@ -10,10 +10,9 @@
 
 struct tenure_kind {
     const char *noun;
-    const char
-        *thing; /* the noun of the lease: "lock", "permit", "lead", "job"; of once "result" */
-    const char *lease;     /* the word for it: "lease", "claim" */
-    const char *alone;     /* why a store that only this process sees is of no use */
+    const char *thing;     /* "lock", "permit", "lead" or "job"; of once "result" */
+    const char *lease;     /* the word for the right to it: "lease", "claim" */
+    const char *alone;     /* why a store that only this process sees is useless */
     const char *given;     /* the release as a participle: "released", "stored" */
     const char *otherwise; /* what follows if it is not, or NULL: the lease expires by itself */
     const char *mend;      /* advice on a key that mcds did not write */
@@ -32,13 +31,14 @@ struct tenure_kind {
     bool (*describe)(void *handle, char out[TENURE_TEXT_CAPACITY]);
     /* Sets the variables that COMMAND inherits. */
     void (*set_environment)(const char *name, const mcds_permit *permit, int64_t left_ms);
-    /* The rest of once and queue alone; NULL. Whether nothing is held, because there is a result: prints it. */
+    /* The functions from here on are of once and queue only; else NULL. Whether nothing is held,
+     * because there is a result, which it prints (once), or no job (queue). */
     bool (*answers)(void *handle, struct session *session, const struct command *command,
                     int *status_out);
     /* The output of COMMAND, which mcds passes on. */
     void (*see)(void *handle, size_t stream, const char *bytes, size_t length);
-    /* Of queue alone; NULL. Returns the file that COMMAND has as standard input, which the caller
-     * closes, or -1. Sets the variables that COMMAND inherits. */
+    /* Of queue only; else NULL. Sets the variables of the job that COMMAND inherits. Returns the
+     * file for its standard input, which the caller closes, or -1. */
     int (*input)(void *handle);
     /* Before the release: how COMMAND has ended, and whether by itself. Returns what to report, or
      * NULL. */

@@ -21,7 +21,7 @@ struct token_place token_place_of(const struct command *command, int standard_fd
     return place;
 }
 
-/* Writes why the place is of no use. */
+/* Writes why the place cannot be used. */
 static void say_why(const struct token_place *place, const char *why, char *sentence,
                     size_t capacity)
 {

@@ -14,15 +14,16 @@ struct token_place {
 };
 struct token_place token_place_of(const struct command *command, int standard_fd);
 
-/* Whether a token can be written there. A file that has content may be the token of another holder, and is
- * kept; an empty one, as mktemp makes it, is replaced. Returns 0, or an exit code with the sentence. */
+/* Whether a token can be written there. A file that is not empty may be the token of another
+ * holder, and is refused; an empty one, such as mktemp makes, will be replaced. Returns 0, or an
+ * exit code with the sentence. */
 int token_check(const struct token_place *place, char *sentence, size_t capacity);
-/* Writes it. A file gets its name when it is whole and on the disk, and has mode 0600. False with errno
- * set; then there is no file. */
+/* Writes the token. A file has mode 0600, and gets its name when it is whole and on the disk.
+ * False: failed, with errno set, and without a file. */
 bool token_write(const struct token_place *place, const char *text);
 
-/* Reads it, without the end of the line. Returns 0, or an exit code with the sentence; STATUS_NO: there is
- * no such file. */
+/* Reads the token, without the end of the line. Returns 0, or an exit code with the sentence;
+ * STATUS_NO: there is no such file. */
 int token_read(const struct token_place *place, char text_out[MCDS_LEASE_TEXT], char *sentence,
                size_t capacity);
 /* Removes the file of a lease that has ended. */

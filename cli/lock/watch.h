@@ -30,7 +30,7 @@ bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd, struct r
 int watch_signal(struct watch *watch);
 /* Whether this signal is sent to end a program. */
 bool watch_is_ending(int number);
-/* Whether a program that this signal ends has caused it by a mistake of its own. */
+/* Whether this signal comes from a mistake of the program that it ends. */
 bool watch_is_mistake(int number);
 /* The next signal received that ends a wait, or 0. */
 int watch_end(struct watch *watch);

@@ -40,7 +40,7 @@ struct claim {
     bool retries_failed;
     enum after after;
     bool was_cut;       /* the output was longer than any result, and that was reported */
-    bool was_cut_again; /* since, to what the store takes */
+    bool was_cut_again; /* then only to the limit of the store, which is not reported yet */
     struct transcript transcript;
     const struct command *command;
 };
@@ -104,8 +104,8 @@ static int claim_renew(void *handle, mcds_permit *permit)
     return result;
 }
 
-/* Stores the kept output as the result. If it is too long for the store, cuts it off: at what the
- * store takes, or in the middle if it does not say, until it is short enough. */
+/* Stores the kept output as the result. If it is too long for the store, cuts it to the limit
+ * that the store reports, or to half if it reports none, until the store accepts it. */
 static int finish(struct claim *claim)
 {
     struct transcript *transcript = &claim->transcript;

@@ -27,8 +27,8 @@ void transcript_add(struct transcript *transcript, size_t stream, const char *by
 /* Makes the transcript of these bytes on standard output, all of them, also if no store takes it. False:
  * no memory. */
 bool transcript_set(struct transcript *transcript, mcds_bytes bytes);
-/* Shortens the transcript to `most` bytes in all, at least to its head. False: it is as short as that, or has
- * nothing but its head. */
+/* Shortens the transcript to `most` bytes, or to its head if that is longer. False: it is that
+ * short already. */
 bool transcript_cut(struct transcript *transcript, size_t most);
 bool transcript_is_cut(const struct transcript *transcript);
 mcds_bytes transcript_bytes(struct transcript *transcript);

@@ -67,7 +67,7 @@ static bool is_one_way(struct reader *reader)
     return true;
 }
 
-/* `run` and `work` of any noun have a command, and so has a verb that starts an operation before it. */
+/* `run` and `work` of any noun have a COMMAND, and so has a verb with both `start` and `run`. */
 static bool needs_program(const struct verb *verb)
 {
     return (verb->start != NULL && verb->run != NULL) || strcmp(verb->word, "run") == 0 ||
@@ -89,7 +89,7 @@ static bool excludes(struct reader *reader, enum option_id one, enum option_id o
                         options[one].word, options[other].word);
 }
 
-/* Whether the COMMAND, and the options of a wait for what it needs, are complete. */
+/* Whether the COMMAND, and the options of the wait before it, are complete. */
 static bool is_run_complete(struct reader *reader)
 {
     const struct command *command = reader->command;

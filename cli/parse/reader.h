@@ -21,10 +21,10 @@ bool reader_wrong_usage(struct reader *reader, const char *what);
 /* The subject of those sentences: the noun and the verb. */
 const char *reader_subject(struct reader *reader);
 
-/* The verb that a word after a whole command is, as in `lock acquire NAME`, or NULL: it is the NAME, as in
- * `lock acquire -- COMMAND` and `lock acquire --info`. */
+/* The verb that the word after a whole command names, as in `lock acquire NAME`. NULL: the word
+ * is the NAME, as in `lock acquire -- COMMAND` and `lock acquire --info`. */
 const struct verb *reader_verb_of_whole(const struct reader *reader);
-/* Whether it is --. */
+/* Whether the word is --. */
 bool is_end_of_options(const char *word);
 
 /* Whether the words that were read are a whole command. */

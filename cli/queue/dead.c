@@ -10,10 +10,10 @@
 #include "table/nouns.h"
 #include "table/parameters.h"
 
-/* Of an id. */
+/* The longest id in bytes, and its text. */
 #define ID_MAX 64
 #define ID_TEXT (2 * ID_MAX + 1)
-/* Jobs that are read before they are changed. */
+/* Jobs that one scan reads before they are pushed or discarded. */
 #define BATCH_MAX 256
 
 static void write_id(mcds_bytes id, char out[ID_TEXT])
@@ -88,8 +88,8 @@ static void let_go(struct catch *caught)
     caught->count = 0;
 }
 
-/* Pushes before it erases: if mcds is killed in between, the job is in both places, and never in
- * none. */
+/* Pushes the job before it erases the dead one: if mcds is killed in between, the job is kept in
+ * both places. */
 static int settle(mcds_queue *queue, const struct dead_job *job, bool retries)
 {
     int result = MCDS_OK;

@@ -15,8 +15,8 @@ static uint32_t left_ms(int64_t end_ns)
     return left_ns > 0 ? (uint32_t)(left_ns / NS_PER_MS) : 0;
 }
 
-/* Claims again where nobody may have the job of a claim: it comes again when that ends. Passes over parts
- * that the store has lost, and says so. */
+/* Claims again after an ambiguous result: a job that it may have claimed is handed out again when
+ * that claim ends. Passes over parts that the store has lost, and reports them. */
 static int claim(struct session *session, const struct command *command, mcds_queue *queue,
                  struct answer *answer)
 {

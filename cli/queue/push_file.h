@@ -4,8 +4,8 @@
 
 #include "run/session.h"
 
-/* Executes the command with the content as its only element, and prints the result; returns the exit
- * code. */
+/* Executes the command with the content as its only element, and prints the result. Returns the
+ * exit code. */
 int file_run(struct session *session, const struct command *command);
 
 #endif

@@ -7,7 +7,7 @@
 #define MS_PER_S 1000.0
 
 /* A caller that puts jobs into a store that evicts, or works on them, must accept their loss. The
- * other verbs find what there is. */
+ * other verbs use the jobs that are there. */
 static bool may_lose(const struct command *command)
 {
     return is_given(command, OPTION_MAY_LOSE) ||

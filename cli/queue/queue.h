@@ -7,10 +7,10 @@
 
 /* How often a job is handed out before it is dead, unless --tries says otherwise. */
 #define QUEUE_TRIES UINT64_C(5)
-/* Lost parts that one call passes over, one after the other. */
+/* Lost parts in a row that one command passes over. */
 #define QUEUE_LOSSES_MAX 64
 
-/* Says that the store has lost a part of the queue, and which. */
+/* Reports on standard error that the store has lost a part of the queue. */
 void queue_tell_of_loss(const struct session *session, const struct command *command);
 
 #endif

@@ -1,6 +1,6 @@
 /* mcds queue work: what the runner of commands does with the claim of a job.
  *
- *   look      claims the first job that is due, so a wait writes only where there may be one
+ *   look      claims the first job that is due; if none is due, mcds_queue_next only reads
  *   acquire   hands over what look has claimed
  *   input     COMMAND has the job as standard input
  *   ended     how COMMAND has ended decides what the release says
@@ -23,7 +23,7 @@
 
 #define NS_PER_MS INT64_C(1000000)
 #define AGAIN_MS UINT64_C(30000)
-/* An end that cannot be told to the store is tried again for so long, while the claim lasts. */
+/* A release that fails is repeated for at most this long, while the claim lasts. */
 #define TELL_MAX_NS (10000 * NS_PER_MS)
 #define TELL_PAUSE_MS 100
 
@@ -144,7 +144,7 @@ static int worker_release(void *handle, mcds_permit *permit)
         (void)poll(NULL, 0, TELL_PAUSE_MS);
         result = tell_end(worker);
     }
-    /* Nothing of it is left to another worker. */
+    /* Whatever the result, this worker is finished with the job. */
     static const mcds_job empty = MCDS_JOB_INIT;
     worker->job = empty;
     return result == MCDS_LOST && is_in_doubt ? MCDS_OK : result;

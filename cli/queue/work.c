@@ -1,16 +1,16 @@
-/* mcds queue work: claims a job, runs COMMAND for it, says how it ended, and begins again.
+/* mcds queue work: claims a job, runs COMMAND for it, reports how it ended, and begins again.
  *
- *   wait for a job --> COMMAND --> done, or again ... until a signal, or one of the options says so */
+ *   wait for a job --> COMMAND --> done, or again ... until a signal or an option ends it */
 #include "io/exit.h"
 #include "lock/runner.h"
 #include "queue/worker.h"
 #include "table/nouns.h"
 
 #define NS_PER_MS INT64_C(1000000)
-/* A wait for a job may end with a request that is under way. */
+/* Beyond --wait: time for a request that is in flight when the wait ends. */
 #define GRACE_MS UINT64_C(1000)
 
-/* False with the exit code, 0 where the worker has ended by itself. */
+/* False: no job, and the exit code, which is 0 if the worker has ended by itself. */
 static bool claim_job(struct runner *runner, struct worker *worker, int *status_out)
 {
     const struct command *command = runner->command;
@@ -27,7 +27,7 @@ static bool claim_job(struct runner *runner, struct worker *worker, int *status_
     return runner_acquire(runner, &patience, status_out);
 }
 
-/* Returns the exit code of the last COMMAND, or that of the failure or signal that ended the work. */
+/* Returns the exit code of the last COMMAND, or of the failure or signal that ended the work. */
 static int work(struct runner *runner, struct worker *worker)
 {
     uint64_t left = number_of(runner->command, OPTION_JOBS_MAX, UINT64_MAX);

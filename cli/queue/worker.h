@@ -1,4 +1,4 @@
-/* Worker: what `mcds queue work` knows between the claims and the ends of its jobs. */
+/* Worker: the state of `mcds queue work`, with the job that it has claimed. */
 #ifndef MCDS_CLI_QUEUE_WORKER_H
 #define MCDS_CLI_QUEUE_WORKER_H
 
@@ -10,11 +10,11 @@ struct worker {
     const struct command *command;
     mcds_job job;
     mcds_value bytes;
-    int64_t give_up_ns; /* no job has come until then: the worker ends */
-    bool is_over;       /* so it has, or the queue is empty */
-    bool has_lost;      /* the store, a part of the queue */
+    int64_t give_up_ns; /* if no job has come until then, the worker ends */
+    bool is_over;       /* that time has passed, or the queue is empty */
+    bool has_lost;      /* the store has lost a part of the queue */
     uint32_t losses_in_a_row;
-    bool is_done; /* the end of the job, which the release reports to the store */
+    bool is_done; /* the release reports to the store: done, or again */
     uint64_t again_ms;
     char said[160];
 };

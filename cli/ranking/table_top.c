@@ -15,7 +15,7 @@ struct top {
     uint64_t others; /* values that are no numbers */
 };
 
-/* A number is what `table incr` increments: at most 20 digits, and perhaps a minus before them. */
+/* A number is what `table incr` increments: at most 20 digits, perhaps after a minus. */
 static bool parse_entry(mcds_bytes value, int64_t *number_out)
 {
     const char *bytes = value.data;

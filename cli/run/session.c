@@ -248,7 +248,8 @@ static int operate(struct session *session, mcds_pipeline *pipeline,
     return result == MCDS_OK ? wait_for(pipeline, *handle_out, command, answer) : result;
 }
 
-/* Most counters are made without options: to ask first would take a connection and a round trip more. */
+/* Most counters are made without options. Asking first would take one more connection and round
+ * trip. */
 static int operate_by_guess(struct session *session, mcds_pipeline *pipeline,
                             const struct command *command, struct answer *answer,
                             void **handle_out)

@@ -281,7 +281,7 @@ struct noun {
     const char *missing; /* text when there is none of that name */
     uint64_t shape;      /* BITs of the options that make another handle */
     bool keeps_options;  /* a structure keeps the options it was made with */
-    bool shows_options;  /* and a handle with others gets MCDS_CORRUPT and changes nothing */
+    bool shows_options;  /* a handle with other options gets MCDS_CORRUPT and changes nothing */
     int (*open)(mcds_store *store, const struct command *command, void **handle_out);
     void (*close)(void *handle);
     const struct verb *verbs; /* ended by word NULL */

@@ -1,4 +1,4 @@
-/* The verbs of what is held by a lease: lock, semaphore, once and leader. */
+/* The verbs of the nouns that hold a lease: lock, semaphore, once and leader. */
 #include "table/leases.h"
 
 #include "table/drop.h"

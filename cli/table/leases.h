@@ -1,4 +1,4 @@
-/* The verbs of what is held by a lease, for the table of all commands. */
+/* The verbs of the nouns that hold a lease, for the table of all commands. */
 #ifndef MCDS_CLI_TABLE_LEASES_H
 #define MCDS_CLI_TABLE_LEASES_H
 

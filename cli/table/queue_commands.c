@@ -7,7 +7,7 @@
 
 #define RAW BIT(OPTION_RAW_LINES)
 
-/* Of a job. */
+/* The columns of `queue ls`. */
 static const struct column job_columns[] = {{.title = "state"},
                                             {.title = "tries", .is_number = true},
                                             {.title = "seconds", .is_number = true},

@@ -83,8 +83,8 @@ typedef enum mcds_request_option {
     /* This request is a step of a deletion that frees more than it stores. A store that reserves
      * space for deletions lets the request use it. Other stores ignore this option. */
     MCDS_MAKES_ROOM = 8,
-    /* Stores: the CAS number of the item becomes `initial`. A store without the feature assigns a
-     * number, as without this option. */
+    /* Commands that write a value: the CAS number of the item becomes `initial`. A store without
+     * MCDS_CAS_NUMBERS ignores this option and assigns a number. */
     MCDS_SETS_CAS = 16
 } mcds_request_option;
 
@@ -114,7 +114,8 @@ typedef struct mcds_cas_token {
     uint64_t unique;
     uint64_t connection; /* where it was read; 0 is never a connection */
 } mcds_cas_token;
-/* The connection of a token for APPEND whose number a client has set: it is valid on each. */
+/* The connection in a token for APPEND whose number a client has set: the token is valid on every
+ * connection. */
 #define MCDS_ANY_CONNECTION UINT64_MAX
 
 /* Why a request failed. The struct is a constant of the backend and stays valid as long as the
@@ -146,7 +147,7 @@ typedef struct mcds_request {
     uint32_t flags;   /* stores, CREATE: client flags */
     uint64_t ttl_ms;  /* stores, CREATE, TOUCH: 0 = never expires */
     uint64_t delta;   /* INCR, DECR */
-    uint64_t initial; /* INCR, DECR with CREATE; stores with SETS_CAS */
+    uint64_t initial; /* INCR, DECR with CREATE; writes with SETS_CAS */
     mcds_bytes key;   /* encoded: 1..250 bytes of 0x21..0x7e */
     mcds_bytes value; /* stores */
     mcds_bytes route; /* selects the server; empty: the key does */
@@ -197,11 +198,12 @@ typedef struct mcds_capabilities {
 
 /* Bits of mcds_backend.features: what a store can do beyond its capabilities. */
 typedef enum mcds_feature {
-    /* reply.flags and reply.value_length of APPEND are those of the item after it. */
+    /* The reply to APPEND has the flags and the value_length of the item after the append. */
     MCDS_STATE_AFTER_APPEND = 1,
-    /* Stores with MCDS_SETS_CAS set the number, and those of APPEND fill reply.value_length. APPEND
-     * with a cas token compares the number: EXISTS if it differs. Without this feature, such an
-     * APPEND is EXISTS and changes nothing. */
+    /* A write with MCDS_SETS_CAS sets the CAS number. If it is an APPEND, its reply has the
+     * value_length of the item. An APPEND with a cas token compares the number: its outcome is
+     * EXISTS if the number differs. Without this feature, the outcome of such an APPEND is always
+     * EXISTS, and nothing changes. */
     MCDS_CAS_NUMBERS = 2
 } mcds_feature;
 

@@ -122,8 +122,8 @@ MCDS_API MCDS_CHECKED int mcds_counter_made_with(mcds_store *store, const char *
  * Returns:     MCDS_OK         counted once; EXACT: counted in the handle; EXACT with FLUSH_EACH:
  *                              counted in the handle and in the store
  *              MCDS_AMBIGUOUS  see below
- *              MCDS_OVERFLOW   the value would leave its range; not counted. A handle without
- *                              SIGNED gets it also for a signed counter below -2^60
+ *              MCDS_OVERFLOW   the value would leave its range; not counted. Also if the handle
+ *                              is without SIGNED, and the counter is signed and below -2^60
  *              MCDS_CORRUPT    the key does not hold a number; not counted
  *              MCDS_LOST       STRICT: the counter was lost since this handle saw it. SIGNED: the
  *                              counter was lost and then made again without SIGNED; the

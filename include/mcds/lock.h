@@ -163,33 +163,36 @@ MCDS_API MCDS_CHECKED int mcds_lock_release_start(mcds_lock *lock, mcds_lease *l
 #define MCDS_LEASE_TEXT 1024
 /* Writes a lease as text, so that another process can renew and release it with mcds_lock_import.
  * From this call on, the processes share the lease: each of them may renew or release it, also at
- * the same time, and a renewal moves no deadline but its caller's. The text stays valid until the
- * lease ends, also after renewals. It is a line without blanks. A reader of the text can release
- * the lock, so keep it secret where the store is.
- * Arguments:   lock      that has acquired the lease; another handle must have the same lease_ms
+ * the same time. A renewal extends the deadline of its own caller only. The text is a line
+ * without blanks. It stays valid until the lease ends, also after renewals. A process that has
+ * the text and access to the store can release the lock, so keep the text as secret as that
+ * access.
+ * Arguments:   lock      the handle that acquired the lease, or another one with the same
+ *                        lease_ms
  *              lease     in and out; held
  *              text_out  terminated by NUL; "" after a failure
  * Returns:     MCDS_OK; MCDS_LOST: an earlier call reported the lease as lost; MCDS_INVALID: the
  *              lease is not held, or a release of it was ambiguous
  * Cost:        none
  * Lifetime:    From this call on, a renewal after lease->deadline_ns accesses the store, because
- *              another process may have renewed the lease. For the same reason, a release after it
- *              returns MCDS_OK if the store still has the lease
+ *              another process may have renewed the lease. For the same reason, a release after
+ *              the deadline returns MCDS_OK if the store still has the lease
  * Threads:     as mcds_lock_try_acquire */
 MCDS_API MCDS_CHECKED int mcds_lock_export(const mcds_lock *lock, mcds_lease *lease,
                                            char text_out[MCDS_LEASE_TEXT]);
 /* Opens a lock with the lease_ms and the label of the handle that has exported a lease, and reads
- * that lease. Its fence is known at once. Its deadline is not: lease_out->deadline_ns is 0 until
- * mcds_lock_renew has returned MCDS_OK, which also shows that the lease has not ended. Only then
- * may the caller use what the lock protects. mcds_lock_release needs no renewal before it.
- * Arguments:   name       of the lock that was exported
- *              text       that mcds_lock_export has written, terminated by NUL
+ * that lease from the text. Its fence is known at once. Its deadline is not:
+ * lease_out->deadline_ns is 0 until mcds_lock_renew has returned MCDS_OK. That result also shows
+ * that the lease has not ended, and only after it may the caller use the protected resource.
+ * mcds_lock_release needs no earlier renewal.
+ * Arguments:   name       the name of the lock whose lease was exported
+ *              text       the text that mcds_lock_export has written, terminated by NUL
  *              lock_out   the handle; close it with mcds_lock_close
- *              lease_out  filled
+ *              lease_out  the lease
  * Returns:     MCDS_OK
- *              MCDS_INVALID      the text is damaged; the lease belongs to another lock, namespace
- *                                or store, or the URI of the store was written in another way; or
- *                                this store takes only longer leases
+ *              MCDS_INVALID      the text is damaged; the lease belongs to another lock,
+ *                                namespace or store; this URI names the same store in different
+ *                                words; or this store accepts only longer leases
  *              MCDS_UNSUPPORTED  also: a newer version of mcds has written the text
  *              MCDS_NO_MEMORY
  *              After a failure *lock_out and *lease_out are untouched.

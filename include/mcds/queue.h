@@ -10,32 +10,36 @@ extern "C" {
 
 /* A queue of jobs. A job is 0 bytes to 64 KB of any bytes, for instance the name of a file.
  *
- * A worker claims the first job that is due, for visible_ms. While the claim lasts, no other worker
- * gets the job. The worker says done, and the job is gone. A worker that dies says nothing, and
- * the next one gets the job when the claim has ended. So each job is handed out at least once, and
- * again until somebody is done with it. After `tries` claims without a done, the job is kept
- * among the dead jobs, and is not handed out any more.
+ * A worker claims the first job that is due, for visible_ms. While the claim lasts, no other
+ * worker gets the job. When the work is done, the worker calls done, and the job is erased. If
+ * the worker dies, the claim ends, and another worker gets the job. So each job is handed out at
+ * least once, and again until a worker calls done. After `tries` claims without a done, the job
+ * becomes a dead job: it is kept apart, and is not handed out any more.
  *
- * Jobs are handed out in the order in which they were pushed, except those that come again.
+ * Jobs are handed out in the order in which they were pushed. Exceptions are jobs that were
+ * pushed with a delay, and jobs that are handed out again.
  *
- * A push and a claim each append one record to a part of the queue, and the order of the records
- * decides which worker gets which job. So workers do not conflict. A call whose reply was lost
- * repeats its record with the same id. A part has up to 256 jobs or 8 KB, so the cost of a claim
- * does not depend on the length of the queue.
+ * A queue consists of parts. A push and a claim each append one record to a part, and the order
+ * of the records decides which worker gets which job. So workers do not conflict. A call whose
+ * reply was lost repeats its record with the same id. A part is full at 256 jobs or 8 KB, so the
+ * cost of a claim does not depend on the length of the queue.
  *
- * How a claim and its end are decided. The record of a claim has the time at which the worker's call
- * began. It gets the first job that was due at that time, and not claimed beyond it. So a request
- * that arrives late claims nothing that was free only later, and a job that it claims for nobody is
- * free again visible_ms after the call began. A done removes the job, whatever its claims. An again
- * or a longer names the claim by the tries of the job, and changes nothing if another has followed.
+ * How a claim and its end are decided. The record of a claim has the time at which the worker's
+ * call began. The claim gets the first job that was due at that time and whose earlier claim, if
+ * any, had ended by then. So a request that arrives late cannot claim a job that became free only
+ * after the call began. If such a request claims a job after its caller has left, the claim ends
+ * visible_ms after the call began. A done removes the job, whichever worker has claimed it. An
+ * again or a longer identifies its claim by the tries of the job, and changes nothing if another
+ * claim has followed.
  *
- * A claim is timed by the clock of the worker's machine. If a clock is S ahead of another one, it
- * may end the other's claim S too early: both then work on the job. The worker whose claim has
- * ended is told MCDS_LOST.
+ * A claim is timed by the clock of the worker's machine. If the clock of worker B is S ahead of
+ * that of worker A, a claim of A ends S too early for B: both may then work on the job. If
+ * another worker has claimed the job, the next call of the earlier worker for it returns
+ * MCDS_LOST.
  *
- * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a store
- * that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A part that the store
- * has lost is reported with MCDS_LOST and passed over.
+ * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a
+ * store that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A claim that
+ * finds a part lost returns MCDS_LOST, and later claims of the handle pass over the part.
  *
  *     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
  *     mcds_job job = MCDS_JOB_INIT;
@@ -43,37 +47,37 @@ extern "C" {
  *     options.visible_ms = 60000;
  *     mcds_queue_open(store, "thumbs", &options, &queue);
  *     while (mcds_queue_next(queue, 10000, &job, &bytes) == MCDS_OK)
- *         make_thumb(bytes.data, bytes.length);        the next call says that it is done
+ *         make_thumb(bytes.data, bytes.length);        the next call also ends this job
  *
  * How to write a worker. A worker must be prepared for a job that it, or another worker, has done
- * before: at least once means sometimes twice. Choose visible_ms longer than a job usually takes. If
- * a job takes longer, call mcds_queue_longer in time, for instance each third of visible_ms, and
- * stop the work when it returns MCDS_LOST. A job that fails, but may succeed later, goes back with
- * mcds_queue_again and a delay. A job that can never succeed is done, or goes to another queue:
- * push it there, and then say done here. If the worker dies in between, the job is in both, and
- * never in none.
+ * before: at least once means sometimes twice. Choose visible_ms longer than a job usually takes.
+ * If a job takes longer, call mcds_queue_longer in time, for instance every third of visible_ms,
+ * and stop the work when it returns MCDS_LOST. If a job fails but may succeed later, give it back
+ * with mcds_queue_again and a delay. If a job can never succeed, call done for it, or move it to
+ * another queue: push it there, and then call done here. If the worker dies in between, the job
+ * is in both queues; it is never in neither.
  *
  *     int result = work_on(&bytes);
  *     if (result == LATER)
- *         mcds_queue_again(queue, &job, 30000);         the next call of next then has nothing to end
+ *         mcds_queue_again(queue, &job, 30000);         the next mcds_queue_next ends no job
  *     else if (result == NEVER && mcds_queue_push(failed, job_bytes, 0) == MCDS_OK)
  *         mcds_queue_done(queue, &job);
  *
- * Priorities. Use a queue for each, and ask the most urgent one first, with wait_ms 0. A worker may
- * hold jobs of several queues at once; each has its own mcds_job.
+ * Priorities. Use a queue for each priority, and call mcds_queue_next with wait_ms 0 on the most
+ * urgent queue first. A worker may hold jobs of several queues at once, each in its own mcds_job.
  *
  *     for (size_t i = 0; i < 3; i++)
  *         if (mcds_queue_next(by_urgency[i], 0, &job, &bytes) == MCDS_OK)
  *             break;
  *
- * Dead jobs. With `tries`, one job that makes its workers crash cannot stop the others: after so many
- * claims it is dead. The workers of a queue should have the same number; each decides by its own.
- * Dead jobs stay until they are discarded, or the queue is dropped. To try them again, push each one
- * that mcds_queue_dead visits, and discard it.
+ * Dead jobs. With `tries`, a job that crashes its workers cannot block the queue: after this many
+ * claims it is dead. All workers of a queue should use the same number; each handle applies its
+ * own. A dead job is kept until it is discarded or the queue is dropped. To retry dead jobs, push
+ * each job that mcds_queue_dead visits, and then discard it.
  *
- * Jobs that are delayed or take long stay in their part, and later parts are used meanwhile. A handle
- * remembers up to 1 024 parts in which nothing is due. Beyond that, about 200 000 jobs that are all
- * delayed or claimed, a claim costs more than one round trip.
+ * Jobs that are delayed or take long stay in their part, and later parts are used meanwhile. A
+ * handle remembers up to 1 024 parts in which no job is due, which is about 200 000 small jobs
+ * that are all delayed or claimed. Beyond that, a claim costs more than one round trip.
  *
  * Sources: the visibility timeout of Amazon SQS; claims decided by the order of a log. */
 typedef struct mcds_queue mcds_queue;
@@ -85,29 +89,30 @@ typedef enum mcds_queue_flags {
     MCDS_QUEUE_MAY_LOSE = 1 /* the store may evict jobs, and the caller accepts that */
 } mcds_queue_flags;
 
-/* The options of a handle. Workers and pushers may have other ones: nothing of them is stored. A handle
- * that only pushes needs no more than the flag. */
+/* The options of a handle. They are not stored, and each handle of a queue may have different
+ * ones. A handle that only pushes uses none of them but the flag. */
 typedef struct mcds_queue_options {
     size_t size;         /* sizeof(mcds_queue_options) */
     uint32_t visible_ms; /* how long a claim of this handle lasts; 0 = 60 000; 100 to 7 days */
-    uint32_t tries;      /* a job that this handle claims once more is dead; 0 = no limit;
-                            at most 10 000 */
-    uint32_t flags;      /* mcds_queue_flags */
-    uint32_t reserved;   /* 0 */
+    uint32_t tries;    /* after this many claims a job is dead: this handle then keeps it apart
+                            instead of claiming it again; 0 = no limit; at most 10 000 */
+    uint32_t flags;    /* mcds_queue_flags */
+    uint32_t reserved; /* 0 */
 } mcds_queue_options;
 #define MCDS_QUEUE_OPTIONS_INIT                                                                \
     {                                                                                          \
         sizeof(mcds_queue_options), 0, 0, 0, 0                                                 \
     }
 
-/* A claim. The caller owns it and initializes it with MCDS_JOB_INIT. Only one thread may use a job
- * at a time. A job that was passed to X_start must live until the tag is returned. */
+/* A claim of a job. The caller owns it and initializes it with MCDS_JOB_INIT. It is empty, or
+ * holds one job. Only one thread may use it at a time. A claim that was passed to X_start must
+ * live until the tag is returned. */
 typedef struct mcds_job {
     int64_t
         deadline_ns; /* the claim ends then, on the monotonic clock of the store's mcds_env */
     uint32_t tries;  /* claims of this job so far, this one included */
     bool is_held;
-    bool was_lost; /* set by mcds_queue_next: the claim of the job before had ended */
+    bool was_lost; /* set by mcds_queue_next: another worker may have had the previous job */
     /* private */
     uint64_t birth;
     uint64_t part;
@@ -120,29 +125,30 @@ typedef struct mcds_job {
     }
 
 #define MCDS_QUEUE_JOB_TEXT 80
-/* Writes the receipt of a claim: text without blanks, with which another process can end or extend the
- * claim. No later claim of the job has the same. A process that claims for others hands it on with the
- * job, for instance to a program in another language:
+/* Writes the receipt of a claim: text without blanks, with which another process can end or
+ * extend the claim. Each claim of a job has a different receipt. A process that claims jobs for
+ * others passes the receipt on with the job, for instance to a program in another language:
  *
  *     char receipt[MCDS_QUEUE_JOB_TEXT];
  *     mcds_queue_job_save(&job, receipt);
  *     send(worker, receipt, &bytes);
  *
- * and the process that hears of the end says done:
+ * and the process that learns that the work is done calls done:
  *
  *     mcds_job job = MCDS_JOB_INIT;
  *     if (mcds_queue_job_load(&job, receipt) == MCDS_OK)
  *         result = mcds_queue_done(queue, &job);
  *
- * Arguments:   job       the claim; NULL or an empty one gives ""
+ * Arguments:   job       the claim; for NULL or an empty one the text is ""
  *              text_out  terminated by NUL
  * Cost:        none
  * Threads:     as mcds_queue_next */
 MCDS_API void mcds_queue_job_save(const mcds_job *job, char text_out[MCDS_QUEUE_JOB_TEXT]);
-/* Reads a receipt that mcds_queue_job_save has written, also of a claim that has ended. It has no name
- * of a queue: with another queue than its own, done, again and longer are MCDS_LOST.
- * Arguments:   job   held afterwards. The deadline is not known: deadline_ns is 0 until mcds_queue_longer
- *                    returns MCDS_OK
+/* Reads a receipt that mcds_queue_job_save has written; the claim may have ended. A receipt does
+ * not name its queue. With a handle of another queue, done, again and longer return MCDS_LOST and
+ * change nothing.
+ * Arguments:   job   held afterwards. Its deadline is not known: deadline_ns is 0 until
+ *                    mcds_queue_longer returns MCDS_OK
  *              text  terminated by NUL
  * Returns:     MCDS_OK; MCDS_INVALID: the text is not a receipt, and *job is untouched
  * Cost:        none
@@ -151,8 +157,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_job_load(mcds_job *job, const char *text);
 
 /* Opens a queue.
  * Arguments:   queue_out  the handle
- *              options    NULL is allowed: all 0. They belong to the handle, and are not stored: a
- *                         claim has the visible_ms of the handle that makes it
+ *              options    NULL is allowed: all 0. A claim lasts for the visible_ms of the handle
+ *                         that makes it
  * Returns:     MCDS_OK; MCDS_INVALID: an option is out of its range; MCDS_UNSUPPORTED: the store
  *              evicts, and the flag MAY_LOSE is missing; or it has no compare-and-set;
  *              MCDS_NO_MEMORY
@@ -160,27 +166,27 @@ MCDS_API MCDS_CHECKED int mcds_queue_job_load(mcds_job *job, const char *text);
 MCDS_API MCDS_CHECKED int mcds_queue_open(mcds_store *store, const char *name,
                                           const mcds_queue_options *options,
                                           mcds_queue **queue_out);
-/* Closes the handle. Claims stay until they end: a job that is held comes again then, unless another
- * handle says done for it.
+/* Closes the handle. Its claims last until they end. Then a job that is still held is handed out
+ * again, unless done was called for it with another handle.
  * Arguments:   queue  NULL is allowed
  * Cost:        none
  * Lifetime:    a job that is held may be used with another handle of the same queue
  * Threads:     any */
 MCDS_API void mcds_queue_close(mcds_queue *queue);
 
-/* Adds a job at the end. Makes the queue if it does not exist. A push that begins after another one
- * was acknowledged comes after it.
+/* Adds a job at the end. Makes the queue if it does not exist. If a push begins after another
+ * push has returned MCDS_OK, its job comes after the other one.
  * Arguments:   job       0 bytes to 64 KB
  *              delay_ms  the job is due after this time; at most 7 days
  * Returns:     MCDS_OK
  *              MCDS_AMBIGUOUS  see below
- *              MCDS_LOST       the store has lost the numbers of the parts; not pushed
+ *              MCDS_LOST       the store has lost the entry that lists the parts; not pushed
  *              MCDS_BUSY       other callers filled each part that the call found; not pushed
  *              MCDS_TOO_BIG    more than 64 KB
  * Cost:        1. A handle's first push takes 1 more, or 4 more if it makes the queue. The push
  *              that begins a new part takes 3 more
  * Lost reply:  The call repeats the push with the same id until the timeout. MCDS_AMBIGUOUS:
- *              pushed once, not at all, or not yet. A caller that pushes again may add the job twice
+ *              pushed once, not at all, or not yet. A second call may add the job twice
  * Lifetime:    X_start copies the bytes of the job
  * Threads:     any */
 MCDS_API MCDS_CHECKED int mcds_queue_push(mcds_queue *queue, mcds_bytes job, uint64_t delay_ms);
@@ -188,8 +194,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_start(mcds_queue *queue, mcds_bytes jo
                                                 uint64_t delay_ms, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* Adds jobs at the end in the order of the array, many in one round trip. Jobs of other callers may
- * come between them.
+/* Adds jobs at the end in the order of the array, many in one round trip. Jobs of other callers
+ * may come between them.
  * Arguments:   jobs        each of 0 bytes to 64 KB; NULL is allowed when count is 0
  *              count       0 or more
  *              delay_ms    as for mcds_queue_push
@@ -199,8 +205,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_start(mcds_queue *queue, mcds_bytes jo
  *              *pushed_out jobs have been pushed
  * Cost:        1 per 64 jobs or 8 KB, otherwise as mcds_queue_push. The timeout applies to each
  *              round trip
- * Lost reply:  MCDS_AMBIGUOUS: some jobs after the first *pushed_out may have been pushed, or may be
- *              pushed later
+ * Lost reply:  MCDS_AMBIGUOUS: some jobs after the first *pushed_out may have been pushed, or may
+ *              be pushed later
  * Lifetime:    X_start makes no copy: `jobs`, their bytes and *pushed_out must live until the
  *              pipeline has returned the tag
  * Threads:     any */
@@ -212,8 +218,9 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_many_start(mcds_queue *queue, const mc
                                                      size_t *pushed_out,
                                                      mcds_pipeline *pipeline, uint64_t tag);
 
-/* Says done for the job that the caller holds, if any, and claims the first job that is due. If none
- * is due, the call polls until one is, or wait_ms have passed, at intervals of up to 100 ms.
+/* Calls done for the previous job, which is the one that the caller holds, if any. Then claims
+ * the first job that is due. If no job is due, the call polls at intervals of up to 100 ms, until
+ * a job is due or wait_ms have passed.
  * Arguments:   wait_ms    0 to 86 400 000
  *              job        in and out; empty or held
  *              value_out  the job
@@ -222,16 +229,19 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_many_start(mcds_queue *queue, const mc
  *              MCDS_LOST       the store has lost a part of the queue. Its jobs are gone, and the
  *                              next call passes over it
  *              MCDS_AMBIGUOUS  see below
- *              MCDS_NO_MEMORY  a job may be claimed that nobody has; it comes again when its claim ends
- *              After MCDS_OK and MCDS_NOT_FOUND the job before is done; job->was_lost says whether
- *              its claim had ended, so that another worker may have had it too. After a failure
- *              job->is_held says whether the job before is held as before, or done.
+ *              MCDS_NO_MEMORY  a job may have been claimed although the caller did not get it. It
+ *                              is handed out again when the claim ends
+ *              After MCDS_OK and MCDS_NOT_FOUND the previous job is done. job->was_lost says
+ *              whether another worker has claimed or done it since, or the store has lost it.
+ *              After a failure job->is_held says whether the previous job is still held, or is
+ *              done.
  * Cost:        1. One call in about twenty rewrites a part, which takes 2 more. A handle's first
  *              call takes 1 more, as does a call after one that found no job.
  *              2 to 5 more when the first part of the queue has no more jobs, and 3 more for each
- *              job that is dead. A wait costs 1 for each poll, or 2 if the last part is new
- * Lost reply:  MCDS_AMBIGUOUS: the job before is done, or not, or not yet, and a job may be claimed
- *              that nobody has; it comes again when its claim ends. Call again with the same job
+ *              job that is found dead. A wait costs 1 for each poll, or 2 if the last part is new
+ * Lost reply:  MCDS_AMBIGUOUS: the previous job is done, or not, or not yet. Another job may have
+ *              been claimed; it is handed out again when that claim ends. Call again with the
+ *              same `job`
  * Lifetime:    `job` and `value_out` must live until X_start's pipeline has returned the tag. The
  *              caller frees value_out with mcds_value_free, and may use it for each call
  * Threads:     any; only one thread may use a job at a time */
@@ -241,12 +251,12 @@ MCDS_API MCDS_CHECKED int mcds_queue_next_start(mcds_queue *queue, uint32_t wait
                                                 mcds_job *job, mcds_value *value_out,
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
-/* Says that the job is done. The job is gone, also if the claim has ended. A worker that calls
- * mcds_queue_next again need not call this: next says done with the same request.
+/* Reports that the job is done, and erases it, even if the claim has ended. A worker that calls
+ * mcds_queue_next again need not call this function: mcds_queue_next does it in the same request.
  * Arguments:   job  in and out; held
  * Returns:     MCDS_OK         done, and no other worker has had the job since it was claimed
- *              MCDS_LOST       the job is done, but the claim had ended: another worker has claimed
- *                              the job since, or has done it, or the store has lost it
+ *              MCDS_LOST       the job is done, but the claim had ended, and another worker has
+ *                              claimed or done the job since; or the store has lost the job
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty
  *              After MCDS_OK and MCDS_LOST the job is empty. After any other failure it is held.
@@ -258,8 +268,9 @@ MCDS_API MCDS_CHECKED int mcds_queue_done(mcds_queue *queue, mcds_job *job);
 MCDS_API MCDS_CHECKED int mcds_queue_done_start(mcds_queue *queue, mcds_job *job,
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
-/* Gives the job back. It is handed out again after delay_ms, at its old place in the order, and keeps
- * its tries. Another handle that has looked at its part before may see that up to 5 s later.
+/* Gives the job back. It is handed out again after delay_ms, at its old place in the order, and
+ * keeps its tries. A handle that has read the part of the job before may find the job up to 5 s
+ * later.
  * Arguments:   job       in and out; held
  *              delay_ms  at most 7 days
  * Returns:     as mcds_queue_done; MCDS_LOST: nothing was changed
@@ -271,25 +282,25 @@ MCDS_API MCDS_CHECKED int mcds_queue_again_start(mcds_queue *queue, mcds_job *jo
                                                  uint64_t delay_ms, mcds_pipeline *pipeline,
                                                  uint64_t tag);
 
-/* Extends the claim to visible_ms from now. A claim may be extended any number of times; the tries
- * stay. A claim that has ended can be extended too, as long as no other worker has claimed the job
- * since.
+/* Extends the claim to visible_ms from now. A claim may be extended any number of times; the
+ * tries do not change. A claim that has ended can be extended too, if no other worker has claimed
+ * the job since.
  * Arguments:   job  in and out; held
  * Returns:     MCDS_OK         job->deadline_ns is the new deadline
- *              MCDS_LOST       as mcds_queue_done, and nothing was changed. The job is now empty
+ *              MCDS_LOST       as for mcds_queue_again; nothing was changed. `job` is now empty
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty
  *              After any other failure the old deadline applies.
  * Cost:        1
- * Lost reply:  MCDS_AMBIGUOUS: extended or not; the caller must keep to the old deadline, and may
+ * Lost reply:  MCDS_AMBIGUOUS: extended or not. The caller must assume the old deadline, and may
  *              call again before it
  * Threads:     as mcds_queue_next */
 MCDS_API MCDS_CHECKED int mcds_queue_longer(mcds_queue *queue, mcds_job *job);
 MCDS_API MCDS_CHECKED int mcds_queue_longer_start(mcds_queue *queue, mcds_job *job,
                                                   mcds_pipeline *pipeline, uint64_t tag);
 
-/* How many jobs a queue has. A job whose claim has ended, or whose delay is over, counts as waiting,
- * by the clock of the caller's machine. */
+/* How many jobs a queue has. By the clock of the caller's machine, a job whose claim has ended,
+ * or whose delay is over, counts as waiting. */
 typedef struct mcds_queue_counts {
     size_t size;      /* sizeof(mcds_queue_counts) */
     uint64_t waiting; /* due */
@@ -302,12 +313,12 @@ typedef struct mcds_queue_counts {
         sizeof(mcds_queue_counts), 0, 0, 0, 0                                                  \
     }
 
-/* Counts the jobs, and reads all of them for that: a queue of a million jobs of 100 bytes takes a few
- * hundred round trips. It is no snapshot: a job that is pushed or done meanwhile may be counted or
- * not.
+/* Counts the jobs by reading all of them: a queue of a million jobs of 100 bytes takes a few
+ * hundred round trips. The counts are not a snapshot: a job that is pushed or done meanwhile may
+ * be counted or not.
  * Arguments:   counts_out  the numbers of jobs
  * Returns:     MCDS_OK         also if there is no such queue: then all are 0
- *              MCDS_LOST       some are lost, and the rest was counted
+ *              MCDS_LOST       some jobs are lost, and the rest was counted
  *              After another failure nothing was written to *counts_out.
  * Cost:        1 per 64 keys; a key has about 8 KB
  * Lifetime:    *counts_out must live until X_start's pipeline has returned the tag
@@ -317,15 +328,15 @@ MCDS_API MCDS_CHECKED int mcds_queue_count_start(mcds_queue *queue,
                                                  mcds_queue_counts *counts_out,
                                                  mcds_pipeline *pipeline, uint64_t tag);
 
-/* What becomes of a job next. */
+/* The state of a job. */
 typedef enum mcds_job_state {
     MCDS_JOB_WAITING, /* a worker may claim it */
     MCDS_JOB_DELAYED, /* a worker may claim it later */
-    MCDS_JOB_CLAIMED, /* a worker has it; or it died, and the claim has not ended yet */
+    MCDS_JOB_CLAIMED, /* a worker has it, or had it and died before the claim ended */
     MCDS_JOB_DEAD     /* claimed too often */
 } mcds_job_state;
 
-/* A job as a scan sees it. It may be gone, or claimed by a worker, by the time of the visit. */
+/* A job as a scan has read it. By the time of the visit it may be done or claimed. */
 typedef struct mcds_queue_entry {
     mcds_bytes job;
     mcds_bytes id; /* DEAD: for mcds_queue_discard; else empty */
@@ -337,17 +348,17 @@ typedef struct mcds_queue_entry {
 /* Called for each job. `entry` is valid during the call only. Returns false to end the scan. */
 typedef bool (*mcds_queue_scan_cb)(void *context, const mcds_queue_entry *entry);
 
-/* Visits at most `limit` jobs in the order of their pushes (0 = all), and claims none. Jobs that are
- * waiting, delayed and claimed are visited, and dead ones are not. The visit is no snapshot: a job that
- * is pushed or done meanwhile may be visited or not.
+/* Visits jobs in the order of their pushes, and claims none. Waiting, delayed and claimed jobs
+ * are visited; dead ones are not. The scan is not a snapshot: a job that is pushed or done
+ * meanwhile may be visited or not.
  * Arguments:   limit  largest number of jobs that are visited; 0 = all
  *              visit  as above
  * Returns:     MCDS_OK         also if visit has ended the scan
  *              MCDS_NOT_FOUND  no such queue
  *              MCDS_LOST       a part is gone, and the rest was visited
  *              After another failure some jobs may have been visited.
- * Cost:        1, and 1 for each part of up to 256 jobs. The timeout starts again after each round
- *              trip
+ * Cost:        1, and 1 for each part of about 256 jobs or 8 KB. The timeout starts again after
+ *              each round trip
  * Threads:     any; `visit` is called by the thread that calls, or that owns the pipeline */
 MCDS_API MCDS_CHECKED int mcds_queue_scan(mcds_queue *queue, uint64_t limit,
                                           mcds_queue_scan_cb visit, void *context);
@@ -355,8 +366,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_scan_start(mcds_queue *queue, uint64_t limi
                                                 mcds_queue_scan_cb visit, void *context,
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
-/* Visits at most `limit` dead jobs (0 = all), in no order. A dead job is kept under its old number, so a
- * job that dies while two workers look at it is there once.
+/* Visits dead jobs, in no order. A dead job is kept under its old number, so it is kept once,
+ * even if two workers find it dead at the same time.
  * Arguments:   limit  largest number of jobs that are visited; 0 = all
  *              visit  as of mcds_queue_scan
  * Returns:     as mcds_queue_scan
@@ -368,7 +379,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_dead_start(mcds_queue *queue, uint64_t limi
                                                 mcds_queue_scan_cb visit, void *context,
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erases a dead job. To hand it out once more, push it before.
+/* Erases a dead job. To retry the job, push it first.
  * Arguments:   id  of the entry that mcds_queue_dead has visited
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such dead job
  * Cost:        1
@@ -378,8 +389,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_discard(mcds_queue *queue, mcds_bytes id);
 MCDS_API MCDS_CHECKED int mcds_queue_discard_start(mcds_queue *queue, mcds_bytes id,
                                                    mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erases the queue with all its jobs, also those that are claimed or dead. A worker that holds one is
- * told MCDS_LOST. The next push makes a new queue.
+/* Erases the queue with all its jobs, including claimed and dead ones. A later call of a worker
+ * for a job that it holds returns MCDS_LOST. The next push makes a new queue.
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such queue; MCDS_AMBIGUOUS: see below
  * Cost:        2, and 1 per 64 keys
  * Lost reply:  MCDS_AMBIGUOUS: some jobs are gone, or may be; call again

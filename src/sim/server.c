@@ -126,7 +126,7 @@ void mcds__sim_capabilities(void *backend, mcds_capabilities *out)
 
 #define FEATURES_MIX UINT64_C(0x9E3779B97F4A7C15)
 
-/* Some clients set CAS numbers, the others have an older library. The seed chooses them. */
+/* Some clients set CAS numbers, others are of an older version. The seed chooses which. */
 uint32_t mcds__sim_features(void *backend)
 {
     const mcds_sim_client *client = backend;

@@ -13,8 +13,8 @@ static inline bool mcds__replicas_key(const mcds_request *a, const mcds_request 
     return a->key.data == b->key.data && a->key.length == b->key.length;
 }
 
-/* Why the request may be sent to no store, or NULL. `before` is a request of the same batch that may
- * be sent, or NULL. */
+/* Why this request must not be sent to any store, or NULL. `before` is a request of the same
+ * batch that may be sent, or NULL. */
 const mcds_reason *mcds__request_fault(const mcds_request *request, const mcds_request *before);
 /* Answer a batch in which some requests have a detail: those BAD_REQUEST, the others UNSENT. */
 void mcds__batch_refuse(mcds_batch *batch);

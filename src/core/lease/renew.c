@@ -17,7 +17,7 @@
  * token was read may be gone: each costs one more read. After this many the call backs off. */
 #define EXTENDS_MAX 4
 
-/* The numbers of shared leases are random and begin here, so that none is a count of another. */
+/* Extensions of shared leases are random numbers from here on, so none is equal to a count. */
 #define SHARED_FIRST (UINT64_C(1) << 63)
 
 enum { BEGIN, EXTEND, LOOK, WHY };

@@ -4,7 +4,7 @@
 
 #include "core/map/sequence.h"
 
-/* A key is not split if its entries take less than this fraction of the soft size. */
+/* A key is not split if its entries weigh at most the soft size divided by this. */
 #define SPLIT_WEIGHT_PART 4
 
 /* The value for a key in `growing`, never 0. */

@@ -1,16 +1,16 @@
 /* Map: CAS numbers that show the state of a key, so that an append needs no look.
  *
  * A key whose number is an open number is OPEN and has the floor that the number contains. Only an
- * append compares an open number, and leaves it. Every other write compares a number that the server
- * has assigned, and a write that seals or moves a key leaves the number to the server. So a rewriter
- * first freezes the key: an empty append gives it an assigned number. docs/algorithms.md has the
- * argument, models/freeze.pml the model. */
+ * append compares an open number, and keeps it. Every other write compares a number that the
+ * server has assigned, and a write that seals or moves a key lets the server assign one. So a
+ * rewriter first freezes the key: an empty append gives it an assigned number. The argument is in
+ * docs/algorithms.md, the model in models/freeze.pml. */
 #include <assert.h>
 #include <stdatomic.h>
 
 #include "core/map/sequence.h"
 
-/* No counter of a server reaches it. */
+/* The smallest open number. The CAS counter of a server never reaches it. */
 #define OPEN_NUMBER (UINT64_C(1) << 63)
 /* The client flags that an open number contains: the state and the floor. */
 #define STATE_BITS UINT32_C(15)

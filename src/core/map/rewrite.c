@@ -7,7 +7,7 @@
 #include "base/environment.h"
 #include "core/map/sequence.h"
 
-/* Appends of other clients that set the open number again between a freeze and its read. */
+/* The limit of freezes in a row that appends of other clients undo before the read. */
 #define THAWS_MAX 8
 
 enum {
@@ -106,7 +106,7 @@ static mcds_bytes parent_key(const struct mcds__map_rewrite *rewrite)
     return mcds__key_bytes(&rewrite->scratch->keys[MCDS__MAP_PARENT]);
 }
 
-/* Read the key. If this is its number, freeze it before that. */
+/* Read the key. If this is its number, freeze the key before the read. */
 static enum mcds__step ask_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                   struct mcds__operation *operation, mcds_cas_token token)
 {
@@ -123,7 +123,7 @@ static enum mcds__step ask_parent(struct mcds__map_rewrite *rewrite, struct mcds
         requests->command = MCDS_APPEND;
         requests->cas = token;
     }
-    if (!mcds__map_sets_numbers(map, &rewrite->life)) /* it cannot compare */
+    if (!mcds__map_sets_numbers(map, &rewrite->life)) /* the store cannot compare */
         requests->cas = (mcds_cas_token){0, 0};
     rewrite->stage = GROW_READING;
     return mcds__operation_ask(operation, requests, 1 + rewrite->freezes);

@@ -27,8 +27,8 @@ _Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash
 bool mcds__map_passes_soft_size(uint64_t hash, uint32_t depth, size_t size, size_t length);
 /* Whether entries of this weight are split. */
 bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight);
-/* Whether the key may have grown although no append has shown that: a reply was lost, or a rewriting
- * has not ended. The next append of this handle then looks. True also for a few others. */
+/* Whether the next append of this handle to the key must read it: the key may have grown, because
+ * a reply was lost or a rewriting has not ended. Also true for a few other keys. */
 bool mcds__map_wants_look(struct mcds__map *map, uint64_t hash, uint32_t depth);
 void mcds__map_want_look(struct mcds__map *map, uint64_t hash, uint32_t depth);
 void mcds__map_want_no_look(struct mcds__map *map, uint64_t hash, uint32_t depth);
@@ -36,15 +36,15 @@ void mcds__map_want_no_look(struct mcds__map *map, uint64_t hash, uint32_t depth
 bool mcds__map_claim(struct mcds__map_rewrite *rewrite, struct mcds__map *map);
 void mcds__map_unclaim(struct mcds__map_rewrite *rewrite);
 
-/* Open numbers (number.c). Whether a CAS number is one. */
+/* Open numbers (number.c). Whether a CAS number is an open number. */
 bool mcds__map_is_open_number(uint64_t number);
-/* That of an OPEN key with these flags. */
+/* The open number of an OPEN key with these flags. */
 uint64_t mcds__map_open_number(uint32_t flags);
 /* Whether a key with this number must be frozen before it is read to be rewritten. */
 bool mcds__map_must_freeze(const struct mcds__map_life *life, mcds_cas_token token);
-/* Whether this handle compares and sets them in this life. */
+/* Whether this handle compares and sets open numbers in this life. */
 bool mcds__map_sets_numbers(const struct mcds__map *map, const struct mcds__map_life *life);
-/* Let a store with flags set the number, if the key is OPEN afterwards. */
+/* Let a request that stores flags also set the open number, if these flags are OPEN. */
 void mcds__map_set_number(const struct mcds__map *map, const struct mcds__map_life *life,
                           mcds_request *request);
 /* Let an append compare this number, and set the open number of an OPEN key with these flags. */
@@ -80,13 +80,13 @@ void mcds__map_resign(struct mcds__map_update *update);
  * append. */
 enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
                                      struct mcds__operation *operation, uint32_t depth);
-/* Fill the question about the record and its key; `needs` as that of the rewriting. */
+/* Fill update->rewrite for the record and its key; `needs` as in mcds__map_must_rewrite. */
 void mcds__map_fill_rewrite(struct mcds__map_update *update, size_t needs);
 /* Read the flags of the key above this depth. */
 enum mcds__step mcds__map_ask_above(struct mcds__map_update *update,
                                     struct mcds__operation *operation, uint32_t depth);
-/* Let the replies be those of a batch that reads the key. Where the key was not read and the append
- * does not show its state, the read has no outcome. */
+/* Bring the replies into the form of a batch that reads the key. If the key was not read and the
+ * append does not show its state, the read has the outcome NONE. */
 void mcds__map_take_replies(struct mcds__map_update *update);
 /* Set whether the key, in which the record counts, has grown. `looked` is the reply of the read. */
 void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *looked);
@@ -104,9 +104,9 @@ int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation 
 void mcds__map_fill_room_check(struct mcds__map_update *update);
 bool mcds__map_take_room_check(const struct mcds__map_update *update);
 
-/* What the rewriting has read shows that the record counts nowhere. A sealed key without the record
- * voids it, whenever it arrives, and the keys above had not counted it: unless it was sent to a
- * deeper key. An open key without it has no deeper ones, but a late record may still arrive. */
+/* Whether the rewriting has read that the record counts nowhere. A sealed key without the record
+ * voids it, even if it arrives later, and no key above has counted it, unless it was sent to a
+ * deeper key. An open key without it has no deeper keys, but a late record may still arrive. */
 bool mcds__map_counts_nowhere(const struct mcds__map_update *update);
 
 /* The ends of an update. A failure is AMBIGUOUS while the record is in doubt. The second: with the

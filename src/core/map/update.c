@@ -336,7 +336,7 @@ static enum mcds__step take_no_room(struct mcds__map_update *update,
                          : mcds__map_fail_append(update, operation);
 }
 
-/* The reply of the append does not show the state of the key: the next one is followed by a look. A
+/* The reply to the append does not show the state of the key: append again, followed by a look. A
  * record that was appended twice counts once. */
 static enum mcds__step append_and_look(struct mcds__map_update *update,
                                        struct mcds__operation *operation)

@@ -16,8 +16,8 @@ void mcds__map_fill_rewrite(struct mcds__map_update *update, size_t needs)
     update->rewrite.needs = needs;
 }
 
-/* Whether the batch must read the key. A change that returns its outcome needs the value. The number
- * does not show that a key has grown; only the size after the append that makes it grow does. */
+/* Whether the batch must read the key. A change that returns its outcome needs the value. The
+ * open number does not show whether a key has grown. */
 static bool must_look(const struct mcds__map_update *update)
 {
     bool compares = update->requests[MCDS__MAP_APPEND].cas.connection != 0;

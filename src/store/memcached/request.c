@@ -1,5 +1,5 @@
-/* Requests as far as a server can execute them: those that need no server, and options that it does
- * not know. */
+/* Adapt requests to a server: answer those that need no server, and drop options that the server
+ * does not know. */
 #include <assert.h>
 
 #include "base/reason.h"

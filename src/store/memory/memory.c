@@ -255,7 +255,7 @@ static void memory_capabilities(void *backend, mcds_capabilities *out)
     };
 }
 
-/* In strict mode those of memcached. */
+/* In strict mode, the features are those of memcached. */
 static uint32_t memory_features(void *backend)
 {
     const struct memory *memory = backend;

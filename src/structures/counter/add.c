@@ -37,9 +37,9 @@ struct sum {
     bool down;
 };
 
-/* Additions in flight may have moved a number out of the range of its form, and far into the range of
- * the other form, before they are taken back. A number so near to the common bound is not taken for one
- * that was lost and made again in the other form. */
+/* Additions in flight may have moved a number out of the range of its form into the range of the
+ * other form, before they are taken back. So a number near the common bound does not show that
+ * the counter was lost and made again in the other form. */
 static bool is_beyond(const mcds_counter *counter, const struct sum *sum,
                       enum mcds__counter_form form, int64_t value)
 {

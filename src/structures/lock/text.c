@@ -4,9 +4,9 @@
  *   store u32 | state u32 | lease_ms u32 | fence u64 | token 16 bytes | label length u8 | label |
  *   key of the lease, to the end
  *
- * It has neither a cas token nor a deadline. A cas token is of one connection, so the importer reads
- * the lease first; the 128 random bits of the token prove whose it is, before and after renewals. A
- * deadline is of one clock, which another machine, or this one after a restart, does not have. */
+ * It has neither a cas token nor a deadline. A cas token is valid on one connection, so the
+ * importer reads the lease first. The random token identifies the lease, also after renewals. A
+ * deadline is a time of one clock, which another machine, or this one after a restart, lacks. */
 #include <assert.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@
 #define PAYLOAD_MIN (LABEL_AT + 1)
 #define PAYLOAD_MAX (PAYLOAD_MIN + MCDS__LEASE_LABEL_MAX + MCDS__KEY_MAX)
 #define FRAME_MAX (MCDS__FRAME_OVERHEAD + PAYLOAD_MAX)
-/* What a process must know of the acquisition of another. */
+/* The bits of the state that the text contains. */
 #define STATE_KEPT (MCDS__LEASE_TOKEN | MCDS__LEASE_HELD | MCDS__LEASE_DOUBT)
 
 static_assert(PREFIX_LENGTH + 2 * FRAME_MAX < MCDS_LEASE_TEXT, "room for the longest text");
@@ -63,7 +63,7 @@ static size_t lease_text_encode(const mcds_lock *lock, const mcds_lease *lease,
     return length;
 }
 
-/* False: the payload of a frame that no encoder has written. */
+/* False: no encoder writes this payload. */
 static bool lease_text_decode(mcds_bytes payload, struct lease_text *out)
 {
     const uint8_t *at = payload.data;
@@ -86,7 +86,7 @@ static bool lease_text_decode(mcds_bytes payload, struct lease_text *out)
            strlen(out->label) == label_length && mcds__key_is_legal(out->key);
 }
 
-/* The frame in a text; empty: the text has none. */
+/* Decode the frame in a text; empty: the text has none. */
 static mcds_bytes unhex(const char *text, uint8_t frame[FRAME_MAX])
 {
     const mcds_bytes none = {NULL, 0};
@@ -135,7 +135,7 @@ int mcds_lock_export(const mcds_lock *lock, mcds_lease *lease, char text_out[MCD
     return MCDS_OK;
 }
 
-/* The lock that the lease belongs to is not this one. */
+/* Report that the lease belongs to another lock. */
 static int fail_other_lock(const struct lease_text *text, const mcds_lock *lock)
 {
     char ns[MCDS__KEY_MAX + 1];

@@ -3,10 +3,10 @@
  *   READ     the numbers: has another worker done it?
  *   OPEN     the part after them
  *   RAISE    both numbers to it
- *   FORGET   each of them: its mark expires in a day
+ *   FORGET   each finished part: its mark expires in a day
  *
- * The order is that of models/queue.pml: a mark may go only when nobody begins below it. A worker that
- * dies after RAISE leaves marks that stay. */
+ * The order is that of models/queue.pml: a mark may expire only when no client begins at or below
+ * it. If the worker dies after RAISE, the marks stay. */
 #include <assert.h>
 
 #include "base/error.h"
@@ -111,7 +111,7 @@ static enum mcds__step take_raised(struct mcds__queue_finish *finish,
     return forget_next(finish, work, operation);
 }
 
-/* A mark that was not ended stays, and does no harm. */
+/* If FORGET fails, the mark stays, which does no harm. */
 static enum mcds__step take_forgotten(struct mcds__queue_finish *finish,
                                       struct mcds__queue_work *work,
                                       struct mcds__operation *operation)

@@ -1,13 +1,13 @@
 /* Queue: claim the first job that is due.
  *
  *   READ     the numbers, if the handle does not know them
- *   DONE     the job before, if it is in another part than the claim
+ *   DONE     the previous job, if it is in another part than the claim
  *   CLAIM    append to the first part that may have a job, and read it     a job: done
  *   LOOK     the same without the append, if no job is expected
  *            closed: the next part; missing: READ, and at the end wait
  *
- * A job that was claimed too often: BURY it among the dead, then DONE, then the next round. If the first part
- * is finished: finish.c. */
+ * A job that was claimed too often: BURY it (copy it to a dead job), then DONE, then the next
+ * round. If the first part is finished: finish.c. */
 #include <assert.h>
 
 #include "base/buffer.h"
@@ -37,7 +37,7 @@ static enum mcds__step next_fail_memory(struct mcds__queue_next *next)
     return mcds__operation_finish(&next->base, MCDS_NO_MEMORY);
 }
 
-/* Look at a part that a claim has read, or a look. */
+/* Examine a part that a claim or a look has read. */
 static void read_part(struct mcds__queue_next *next, mcds_bytes value, int64_t now_ms)
 {
     struct mcds__jobs_part part;
@@ -148,7 +148,7 @@ static enum mcds__step ask_part(struct mcds__queue_next *next, uint8_t stage)
     return next_step_on(next);
 }
 
-/* No part has a job that is due: wait, or finish, after the job before is done. */
+/* No part has a job that is due: wait, or return, after the previous job is done. */
 static enum mcds__step end_round(struct mcds__queue_next *next, int64_t wake_ms)
 {
     struct mcds__operation *operation = &next->base;
@@ -253,8 +253,8 @@ static enum mcds__step give_job(struct mcds__queue_next *next)
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-/* Keep a job that was claimed too often among the dead. The next worker that claims it does the same,
- * if this client dies meanwhile. */
+/* Copy a job that was claimed too often to a dead job. If this client dies before the DONE, the
+ * next worker that claims the job does the same. */
 static enum mcds__step ask_bury(struct mcds__queue_next *next)
 {
     uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
@@ -336,7 +336,7 @@ static enum mcds__step next_take_look(struct mcds__queue_next *next)
     return pass_part(next, next->sight.is_closed && !next->sight.has_jobs, next->sight.next_ms);
 }
 
-/* The claim has a job, whose bytes were not read with it. */
+/* The claim got a job, but its bytes were not read with it. */
 static enum mcds__step take_fetch(struct mcds__queue_next *next)
 {
     enum mcds__step step = mcds__queue_step_get(&next->work, &next->base);
@@ -351,7 +351,7 @@ static enum mcds__step take_fetch(struct mcds__queue_next *next)
     return next->sight.is_mine ? use_job(next) : next_begin_round(next);
 }
 
-/* The job before, which is in another part. */
+/* The previous job, which is in another part, is done. */
 static enum mcds__step take_done(struct mcds__queue_next *next)
 {
     enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);

@@ -4,7 +4,7 @@
 
 #include "structures/queue/queue.h"
 
-/* What a read of a part has shown. */
+/* What a read of a part has shown, for the claim. */
 struct mcds__queue_sight {
     bool is_read;
     bool is_part;
@@ -16,8 +16,8 @@ struct mcds__queue_sight {
     int64_t next_ms; /* the earliest time of a job; 0: none */
 };
 
-/* The first parts of a queue are finished: raise the numbers, and let their marks expire. All zero
- * at the start. */
+/* Raise the numbers over finished parts at the beginning of a queue, and let their marks expire.
+ * All zero at the start. */
 struct mcds__queue_finish {
     uint8_t stage;
     uint64_t birth;

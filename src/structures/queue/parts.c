@@ -61,7 +61,7 @@ static int64_t *look_of(mcds_queue *queue, uint64_t part)
     return &queue->look_ms[part % MCDS__QUEUE_WINDOW];
 }
 
-/* The mutex is held. Places of parts that leave the window are those of parts that enter it. */
+/* The mutex is held. A part that enters the window gets the place of one that leaves it. */
 static void raise_first(mcds_queue *queue, uint64_t first)
 {
     assert(first >= queue->first);

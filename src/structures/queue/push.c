@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "structures/queue/queue.h"
 
-/* A push meets so many full parts in a row, opened by other pushers. */
+/* A push fails after this many full parts in a row, which other pushers have opened. */
 #define REFUSALS_MAX 64
 #define ORDER_MAX ((size_t)1 << 24)
 
@@ -28,13 +28,13 @@ struct queue_push {
     uint8_t stage;
     bool is_fresh; /* this call has read the numbers */
     bool opens;
-    bool was_closed; /* the last refusal was not for a part that is missing */
+    bool was_closed; /* the last refusal was by a part that is closed or lost, not missing */
     bool was_lost;
     uint32_t refusals;
     uint64_t birth;
     uint64_t part;
     size_t in_order; /* jobs of the record */
-    bool is_single;  /* the record has the only job, copied, which the caller keeps no longer */
+    bool is_single;  /* the record has a copy of the only job; the caller need not keep it */
     mcds_buffer order;
 };
 
@@ -69,7 +69,7 @@ static enum mcds__step ask_raise(struct queue_push *push, uint64_t birth, uint64
     return push_step_on(push);
 }
 
-/* The jobs of the next record: as many as fit into a part. False: no memory. */
+/* Fill the next record with as many jobs as fit into a part. False: no memory. */
 static bool fill_order(struct queue_push *push)
 {
     if (push->is_single) {
@@ -123,11 +123,11 @@ static enum mcds__step begin_push(struct queue_push *push)
     return ask_push(push);
 }
 
-/* The numbers were read since the last refusal, which was by this part. */
+/* This call has read the numbers, and push->part has refused the jobs. */
 static enum mcds__step go_on_after_read(struct queue_push *push)
 {
     struct mcds__jobs_numbers numbers = mcds__queue_numbers(push->work.queue);
-    assert(push->is_fresh); /* only then a part may be opened */
+    assert(push->is_fresh); /* else no part may be opened */
     push->opens = true;
     if (push->birth != numbers.birth || push->part < numbers.last) {
         push->birth = numbers.birth;
@@ -224,7 +224,7 @@ static enum mcds__step take_push(struct queue_push *push)
     }
 }
 
-/* The jobs were pushed, whatever became of the number. */
+/* The jobs were pushed, even if the number could not be raised. */
 static enum mcds__step take_raise(struct queue_push *push)
 {
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);

@@ -1,4 +1,4 @@
-/* Queue: a handle, its options, and the calls that are one change of a claim or of a dead job. */
+/* Queue: the handle, its options, and the calls that change one claim or one dead job. */
 #include "structures/queue/queue.h"
 
 #include <assert.h>

@@ -2,24 +2,24 @@
  *
  * A queue is a map with three kinds of entries:
  *
- *   h                       the numbers of the first and of the last part, and their birth
- *   p BIRTH PART            a part: its jobs, and the claims of them (core/map/bucket/jobs.h)
+ *   h                       the numbers of the first and of the last part, and the birth
+ *   p BIRTH PART            a part: its jobs and their claims (core/map/bucket/jobs.h)
  *   x BIRTH PART NUMBER     a dead job: its tries u32, and its bytes
  *
- * BIRTH u64, PART and NUMBER 6 bytes. All entries carry the birth, so what a handle remembers of a
- * queue that was dropped and made again does not touch the new one.
+ * BIRTH u64, PART and NUMBER 6 bytes. The birth is drawn when `h` is made. All entries carry it,
+ * so a handle that remembers a dropped queue does not change one that was made since.
  *
- * A worker begins at the first part, and continues with the next one if a part is closed and no job in
- * it is due. A pusher uses the last part. The numbers may be too small, but never too large:
+ * A worker begins at the first part, and takes the next one if a part is closed and has no job
+ * that is due. A pusher uses the last part. The numbers may be too small, but never too large:
  *
  *   open    a pusher that finds part P closed reads the numbers. If P is the last one, it opens
  *           P + 1 with its push, and then raises the number of the last part.
- *   finish  a worker that finds the first part P closed and without jobs reads the numbers. If P is
- *           still the first one, it opens the next part, raises both numbers, and only then lets
- *           the mark of P expire after a day.
+ *   finish  a worker that finds the first part P closed and without jobs reads the numbers. If P
+ *           is still the first one, it opens the next part, raises both numbers, and only then
+ *           lets the mark of P, which is its empty entry, expire after a day.
  *
  * A call opens a part only after it has read the numbers itself. So a part below the first one is
- * never made again, however old the memory of a handle is: models/queue.pml. */
+ * never made again, however old the numbers in a handle are: models/queue.pml. */
 #ifndef MCDS_STRUCTURES_QUEUE_QUEUE_H
 #define MCDS_STRUCTURES_QUEUE_QUEUE_H
 
@@ -28,12 +28,12 @@
 #include "core/map/bucket/jobs.h"
 #include "structures/keyed.h"
 
-/* Parts of which a handle remembers when to look at them again. */
+/* The number of parts for which a handle remembers when to read them again. */
 #define MCDS__QUEUE_WINDOW 1024
-/* A part without a job that is due is looked at again after this time at the latest: another worker
+/* A part without a job that is due is read again after this time at the latest: another worker
  * may have given a job back. */
 #define MCDS__QUEUE_LOOK_MS 5000
-/* Of a part that is closed and has no jobs. */
+/* The time for a part that is closed and has no jobs. */
 #define MCDS__QUEUE_FINISHED INT64_MAX
 
 #define MCDS__QUEUE_ELEMENT_MAX 24
@@ -47,17 +47,17 @@ struct mcds_queue {
     uint64_t first;
     uint64_t last;
     bool is_idle; /* the last claim found no job, so the next one looks first */
-    /* By part, modulo their number: the wall clock in ms from when on a look is of use. */
+    /* At index part % MCDS__QUEUE_WINDOW: the part is not read before this wall time in ms. */
     int64_t look_ms[MCDS__QUEUE_WINDOW];
 };
 
-/* What a handle knows of the parts. */
+/* The numbers as the handle knows them. */
 struct mcds__jobs_numbers mcds__queue_numbers(mcds_queue *queue);
 /* Learn the numbers that the store has; NULL: there is no queue. */
 void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbers);
-/* The numbers of this birth are at least these; nothing, if the handle knows another birth. */
+/* Raise the numbers to at least these. No effect if the handle knows another birth. */
 void mcds__queue_raise(mcds_queue *queue, const struct mcds__jobs_numbers *numbers);
-/* Remember when to look at a part again. */
+/* Remember when to read a part again. */
 void mcds__queue_note(mcds_queue *queue, uint64_t birth, uint64_t part, int64_t look_ms);
 void mcds__queue_set_idle(mcds_queue *queue, bool is_idle);
 bool mcds__queue_is_idle(mcds_queue *queue);
@@ -65,7 +65,7 @@ bool mcds__queue_is_idle(mcds_queue *queue);
  * earliest time at which one may, or INT64_MAX. */
 bool mcds__queue_choose(mcds_queue *queue, uint64_t from, int64_t now_ms, uint64_t *part_out,
                         int64_t *wake_ms_out);
-/* The first part that is not finished; it is the first one itself if that is not. */
+/* The lowest part, from the first one on, that is not known to be finished. */
 uint64_t mcds__queue_unfinished(mcds_queue *queue);
 
 /* The elements; each returns the bytes in `out`. */
@@ -77,8 +77,8 @@ mcds_bytes mcds__queue_dead_element(uint64_t birth, uint64_t part, uint64_t numb
 bool mcds__queue_is_part(mcds_bytes element);
 bool mcds__queue_is_dead(mcds_bytes element);
 
-/* One change or read of an entry at a time, of an operation that makes several. All zero at the
- * start. */
+/* The current change or read of an entry, of an operation that makes several in turn. All zero at
+ * the start. */
 struct mcds__queue_work {
     mcds_queue *queue;
     bool updates;
@@ -91,7 +91,7 @@ bool mcds__queue_begin_update(struct mcds__queue_work *work,
                               const struct mcds__map_command *command, bool makes);
 bool mcds__queue_begin_order(struct mcds__queue_work *work, mcds_bytes element,
                              mcds_bytes order, bool makes);
-/* Step the change. DONE with MCDS_OK, and the code; NOT_FOUND is code ABSENT; or a failure. */
+/* Step the change. DONE with MCDS_OK and the code (ABSENT for NOT_FOUND), or with a failure. */
 enum mcds__step mcds__queue_step_update(struct mcds__queue_work *work,
                                         struct mcds__operation *operation);
 bool mcds__queue_begin_get(struct mcds__queue_work *work, mcds_bytes element);
@@ -102,7 +102,7 @@ enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
                                          struct mcds__operation *operation);
 void mcds__queue_end_work(struct mcds__queue_work *work);
 
-/* Whether a job is held, with a receipt that a call may have written. */
+/* Whether a job is held, and its receipt is one that a call can have written. */
 static inline bool mcds__queue_is_receipt(const mcds_job *job)
 {
     return job != NULL && job->is_held && job->birth != 0 && job->tries > 0 &&

@@ -7,7 +7,7 @@
 
 #define DEAD_TRIES 4
 
-/* A job as a visitor sees it at now_ms. */
+/* The entry of a job for the visitor, at now_ms. */
 static mcds_queue_entry describe_job(const struct mcds__job *job, int64_t now_ms)
 {
     bool is_due = mcds__jobs_is_due(job, now_ms);
@@ -20,7 +20,7 @@ static mcds_queue_entry describe_job(const struct mcds__job *job, int64_t now_ms
     return entry;
 }
 
-/* The jobs in their order: one part after the other, until one is missing after the last. */
+/* Visit the jobs in their order, part by part, until a part after the last one is missing. */
 struct queue_scan {
     struct mcds__operation base;
     struct mcds__queue_work work;

@@ -1,4 +1,4 @@
-/* Queue: the changes and reads of entries that its calls consist of. */
+/* Queue: changes and reads of entries, of which the calls consist. */
 #include <assert.h>
 
 #include "structures/queue/queue.h"

@@ -37,7 +37,7 @@ struct mcds__semaphore_settings {
 /* Encodes into `out`. */
 mcds_bytes mcds__semaphore_encode(const struct mcds__semaphore_settings *settings,
                                   mcds_bytes key, uint8_t out[MCDS__SETTINGS_SIZE]);
-/* False: not written by this library, or by a newer version. */
+/* False: this library did not write the value, or a newer version did. */
 bool mcds__semaphore_decode(mcds_bytes value, mcds_bytes key,
                             struct mcds__semaphore_settings *settings_out);
 /* Reads the settings from a GET of the last batch. Returns MCDS_OK, MCDS_NOT_FOUND, or a failure,

@@ -86,10 +86,10 @@ enum mcds__map_code {
     MCDS__MAP_PRESENT,     /* PUT: replaced; PUT_NEW: the entry exists; RAISE: high enough */
     MCDS__MAP_ABSENT,      /* the entry does not exist */
     MCDS__MAP_DIFFERS,     /* SWAP: the value is another */
-    MCDS__MAP_NO_NUMBER, /* COUNT: the value is not a number; TAKE, JOBS: it is of something else */
+    MCDS__MAP_NO_NUMBER, /* COUNT: the value is not a number; TAKE, JOBS: it has another form */
     MCDS__MAP_RANGE,     /* COUNT would leave 64 bits */
-    MCDS__MAP_REFUSED, /* TAKE: a rate does not let it pass; JOBS: the part is closed */
-    MCDS__MAP_TOO_OLD  /* TAKE: its time is too far before that of the entry */
+    MCDS__MAP_REFUSED,   /* TAKE: a rate does not let it pass; JOBS: the part is closed */
+    MCDS__MAP_TOO_OLD    /* TAKE: its time is too far before that of the entry */
 };
 #define MCDS__MAP_CODE_MAX MCDS__MAP_TOO_OLD
 

@@ -11,9 +11,9 @@
  *   RAISE   the numbers of the first and of the last part, which are an entry of their own
  *
  * A part is closed by the push that fills it, and never takes another job. A job is due at a time,
- * or is claimed until a time; both are compared with the time of the record alone, so that no clock
- * changes what another one means. Each claim of a job raises its tries. The number of the job and
- * its tries are the receipt of the claim: an order with an old receipt does not touch a newer claim.
+ * or is claimed until a time. Both are compared only with the time of the record, so a clock that
+ * is ahead affects only the records of its own client. Each claim of a job raises its tries. The
+ * number of the job and its tries are the receipt of the claim. Only DONE affects a newer claim.
  *
  *   value of a part: state u8 (1 open, 2 closed) | next number, 6 bytes | job*
  *   job:             number, 6 bytes | tries u16 | is claimed u8 | time in ms, 6 bytes | length u32
@@ -22,7 +22,7 @@
  *
  *   value of a record: order u8, and then
  *     PUSH    opens u8 | delay in ms varint | (length varint | bytes)*, 1 to MCDS__JOBS_PUSH_MAX
- *     CLAIM   for how many ms varint | number + 1 varint, 0: none | tries varint
+ *     CLAIM   ms varint | number + 1 of the job to end (0: none) varint | its tries varint
  *     DONE    number varint | tries varint
  *     AGAIN, LONGER  number varint | tries varint | ms varint
  *     RAISE   birth u64 | first varint | last varint
@@ -33,19 +33,19 @@
 
 #include "core/map/bucket/apply.h"
 
-/* A part is closed at so many jobs, or so many bytes. */
+/* A push closes its part at this many jobs, or this many bytes. */
 #define MCDS__JOBS_FULL 256
 #define MCDS__JOBS_FULL_BYTES 8192
-/* In one record. */
+/* Jobs in one PUSH. */
 #define MCDS__JOBS_PUSH_MAX 64
 #define MCDS__JOBS_IN_PART_MAX (MCDS__JOBS_FULL + MCDS__JOBS_PUSH_MAX)
 #define MCDS__JOBS_BYTES_MAX 65536
-/* Numbers of parts and jobs are below it. */
+/* Numbers of parts and of jobs are below this. */
 #define MCDS__JOBS_NUMBER_MAX (INT64_C(1) << 40)
 #define MCDS__JOBS_TRIES_MAX UINT16_MAX
 #define MCDS__JOBS_MS_MAX (UINT64_C(7) * 24 * 3600 * 1000)
 #define MCDS__JOBS_MARK_MS (INT64_C(24) * 3600 * 1000)
-/* In the number of a CLAIM: the claim that it was to end had ended before. */
+/* Added to the number of a CLAIM: the job to end was missing, or had been claimed again. */
 #define MCDS__JOBS_WAS_LOST (INT64_C(1) << 62)
 #define MCDS__JOBS_TRIES_BITS 16
 
@@ -115,13 +115,13 @@ bool mcds__jobs_read_numbers(mcds_bytes value, struct mcds__jobs_numbers *number
  *   PUSH    CHANGED, the number is that of the first job; REFUSED: the part is closed; ABSENT
  *   OPEN    CHANGED; PRESENT
  *   CLAIM   CHANGED, the number is the receipt: number << MCDS__JOBS_TRIES_BITS | tries;
- *           PRESENT: no job is due, the number is the time in ms of the first that will be, or 0;
- *           REFUSED: closed and without jobs; ABSENT. MCDS__JOBS_WAS_LOST is added to the number
+ *           PRESENT: no job is due; the number is the earliest time in ms of a job, or 0;
+ *           REFUSED: closed and without jobs; ABSENT. MCDS__JOBS_WAS_LOST may be added
  *   DONE    CHANGED; DIFFERS: removed, but the receipt was old; ABSENT: no such job
  *   AGAIN, LONGER  CHANGED; DIFFERS: the receipt is old; ABSENT: no such job
  *   FORGET  CHANGED; PRESENT: it is open or has jobs; ABSENT
- *   RAISE   CHANGED; DIFFERS: another birth; ABSENT: there are none, and the record does not make
- *           them, as only first = last = 0 does
+ *   RAISE   CHANGED; DIFFERS: another birth; ABSENT: there are no numbers. A record with first =
+ *           last = 0 makes them instead
  *   NO_NUMBER  for an entry that is not of a queue, or an order that cannot be read */
 bool mcds__jobs_apply(struct mcds__bucket *bucket, struct mcds__map_entry *entry,
                       const struct mcds__map_record *record, struct mcds__map_effect *effect);

@@ -8,9 +8,9 @@
 #include "core/map/bucket/decode.h"
 #include "core/map/bucket/jobs_layout.h"
 
-/* Free bytes that a copy of a part gets, at least. */
+/* The least number of free bytes at the end of a copy of a part. */
 #define SPARE_MIN 256
-/* Of a time in 6 bytes. */
+/* The largest time in 6 bytes. */
 #define TIME_MS_MAX ((INT64_C(1) << 48) - 1)
 
 /* One record, while it is applied. */
@@ -23,7 +23,7 @@ struct order {
     int64_t time_ms; /* of the record */
 };
 
-/* The bytes of the part, which may be changed, with room for `more` at its end; NULL: no memory. */
+/* The bytes of the part as a copy that may be changed, with room for `more`; NULL: no memory. */
 static uint8_t *make_writable(struct order *order, size_t more)
 {
     struct mcds__map_entry *entry = order->entry;
@@ -52,7 +52,7 @@ static void set_length(struct order *order, size_t length)
     assert(entry->spare > 0); /* the bytes are the bucket's own, and may be changed */
 }
 
-/* A time so long after the record. */
+/* The time of the record plus `ms`. */
 static int64_t time_after(const struct order *order, uint64_t ms)
 {
     assert(ms <= MCDS__JOBS_MS_MAX);
@@ -141,7 +141,7 @@ static bool measure(const struct order *order, uint32_t *count_out, size_t *leng
     return *count_out > 0;
 }
 
-/* How many jobs the part has; for a value that is none, or too many, more than there may be. */
+/* The number of jobs; more than MCDS__JOBS_IN_PART_MAX for a value that is not a part. */
 static uint32_t count_jobs(struct order *order, bool *is_closed_out)
 {
     struct mcds__jobs_part part;
@@ -320,8 +320,8 @@ static bool move_job(struct order *order, const struct mcds__jobs_receipt *recei
     return set_job(order, at, job.tries, is_claimed, time_after(order, ms));
 }
 
-/* A part that was closed takes no job, so the mark is not needed when no request of the time when it
- * had some can be under way. */
+/* The mark refuses late requests. After a day, no request from the time when the part had jobs
+ * can arrive any more. */
 static void forget_part(struct order *order)
 {
     bool is_closed = false;

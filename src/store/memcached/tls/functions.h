@@ -1,4 +1,4 @@
-/* The functions of OpenSSL that the files of this folder call, loaded when the first URI has tls=1.
+/* The functions of OpenSSL that this folder calls. They are loaded when the first URI has tls=1.
  *
  * Loading OpenSSL takes about as long as everything else that a short command does, and most
  * programs use no TLS. So libmcds is not linked with it. */

@@ -54,8 +54,8 @@ static const char *mode_of(mcds_command command)
     }
 }
 
-/* The number to compare and the number to set, which are mostly equal: their digits are computed
- * once. */
+/* The number to compare and the number to set. They are mostly equal; then the digits are
+ * computed once. */
 static char *put_numbers(char *at, const mcds_request *request)
 {
     bool sets = (request->options & MCDS_SETS_CAS) != 0;
