@@ -77,8 +77,8 @@ mcds_bytes mcds__queue_dead_element(uint64_t birth, uint64_t part, uint64_t numb
 bool mcds__queue_is_part(mcds_bytes element);
 bool mcds__queue_is_dead(mcds_bytes element);
 
-/* The current change or read of an entry, of an operation that makes several in turn. All zero at
- * the start. */
+/* The current change or read of an entry, of an operation that makes several, one after another.
+ * All zero at the start. */
 struct mcds__queue_work {
     mcds_queue *queue;
     bool updates;
