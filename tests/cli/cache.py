@@ -108,7 +108,7 @@ class CacheTest(unittest.TestCase):
     def test_a_store_without_room_to_open(self):
         """COMMAND runs all the same. A path that is wrong is refused."""
         def limit_files():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
         get = ("cache", "get", "c", "key", "--ttl", "1m")
         full = subprocess.run([MCDS, "-s", f"lmdb:{self.fixture.folder}/new.mdb", *get, "--json", "--", "echo", "value"],
                               env=self.environment, preexec_fn=limit_files, capture_output=True, text=True, check=False)

@@ -327,6 +327,7 @@ static int log_launch_put(const struct mcds__operation_kind *kind, mcds_log *log
     put->count = count;
     put->put_out = put_out;
     put->under_way = 0;
+    put->life = 0;
     put->lives = 0;
     put->doubt = false;
     put->stage = PUT_BEGIN;
