@@ -339,6 +339,5 @@ int cache_get(struct session *session, const struct command *command)
     int result = session_open(session);
     if (command->program != NULL && is_store_away(result))
         return fill_unstored(&getting);
-    int status = result == MCDS_OK ? STATUS_DONE : session_open_store(session);
-    return status == STATUS_DONE ? get_from_store(&getting) : status;
+    return result == MCDS_OK ? get_from_store(&getting) : session_refuse(session, result);
 }

@@ -339,3 +339,16 @@ bool output_is_read(int wait_ms)
     struct pollfd reader = {STDOUT_FILENO, 0, 0};
     return poll(&reader, 1, wait_ms) <= 0 || (reader.revents & (POLLERR | POLLNVAL)) == 0;
 }
+
+bool write_whole(int fd, const void *bytes, size_t length)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t written = write(fd, (const char *)bytes + done, length - done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        done += (size_t)written;
+    }
+    return true;
+}

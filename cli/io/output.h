@@ -77,6 +77,9 @@ bool output_flush(struct output *output);
 /* Whether everything printed so far was written, as far as is known. */
 bool output_is_fine(const struct output *output);
 
+/* Writes all bytes to a file descriptor; a signal does not end that. False: not all, with errno. */
+bool write_whole(int fd, const void *bytes, size_t length);
+
 /* Whether standard output still has a reader. Returns after this time, or when the reader leaves. */
 bool output_is_read(int wait_ms);
 

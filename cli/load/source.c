@@ -11,21 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COPIED 65536
+#include "io/output.h"
 
-static bool write_all(int fd, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t put = write(fd, bytes, length);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return false;
-        bytes += put;
-        length -= (size_t)put;
-    }
-    return true;
-}
+#define COPIED 65536
 
 static const char *directory(void)
 {
@@ -58,7 +46,7 @@ static int copy_input(char *sentence, size_t capacity)
             continue;
         if (got < 0)
             break;
-        is_written = write_all(fd, bytes, (size_t)got);
+        is_written = write_whole(fd, bytes, (size_t)got);
     }
     if (is_written && got == 0 && lseek(fd, 0, SEEK_SET) == 0)
         return fd;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "io/exit.h"
+#include "io/output.h"
 
 struct token_place token_place_of(const struct command *command, int standard_fd)
 {
@@ -80,15 +81,7 @@ static bool write_line(int fd, const char *text)
 {
     char line[MCDS_LEASE_TEXT + 1];
     int length = snprintf(line, sizeof line, "%s\n", text);
-    for (int done = 0; done < length;) {
-        ssize_t written = write(fd, line + done, (size_t)(length - done));
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        done += (int)written;
-    }
-    return true;
+    return write_whole(fd, line, (size_t)length);
 }
 
 /* Gives the file its name, unless somebody has put a file with content there meanwhile. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "io/exit.h"
+#include "io/output.h"
 #include "lock/watch.h"
 #include "parse/values.h"
 #include "queue/queue.h"
@@ -198,17 +199,6 @@ static void set_job(const mcds_value *bytes)
     free(text);
 }
 
-static bool write_all(int file, const mcds_value *bytes)
-{
-    for (size_t at = 0; at < bytes->length;) {
-        ssize_t written = write(file, (const char *)bytes->data + at, bytes->length - at);
-        if (written <= 0)
-            return false;
-        at += (size_t)written;
-    }
-    return lseek(file, 0, SEEK_SET) == 0;
-}
-
 static int worker_input(void *handle)
 {
     struct worker *worker = handle;
@@ -217,7 +207,8 @@ static int worker_input(void *handle)
     (void)setenv("MCDS_JOB_TRIES", tries, 1);
     set_job(&worker->bytes);
     int file = memfd_create("job", MFD_CLOEXEC);
-    if (file >= 0 && !write_all(file, &worker->bytes)) {
+    if (file >= 0 && (!write_whole(file, worker->bytes.data, worker->bytes.length) ||
+                      lseek(file, 0, SEEK_SET) != 0)) {
         (void)close(file);
         file = -1;
     }
@@ -225,17 +216,16 @@ static int worker_input(void *handle)
 }
 
 /* For a command that has failed by itself. */
-static const char *describe_failure_of(struct worker *worker, int status)
+static const char *describe_failure_of(struct worker *worker, int status, bool is_last)
 {
     char delay[DURATION_CAPACITY];
-    uint64_t tries = number_of(worker->command, OPTION_TRIES, QUEUE_TRIES);
-    uint32_t tried = worker->job.tries;
     format_duration(worker->again_ms, delay);
     int length = snprintf(worker->said, sizeof worker->said,
-                          "the command has exited with %d at try %" PRIu32, status, tried);
+                          "the command has exited with %d at try %" PRIu32, status,
+                          worker->job.tries);
     char *end = worker->said + length;
     size_t room = sizeof worker->said - (size_t)length;
-    if (tries > 0 && tried >= tries)
+    if (is_last)
         (void)snprintf(end, room, ", the last one: the job is dead");
     else
         (void)snprintf(end, room, ": the job comes again %s%s",
@@ -255,7 +245,7 @@ static const char *worker_ended(void *handle, int status, bool by_itself)
                            : 0;
     if (worker->is_done || worker->session->output.quiet)
         return NULL;
-    return by_itself ? describe_failure_of(worker, status)
+    return by_itself ? describe_failure_of(worker, status, is_last)
                      : "the command was ended: the job comes again";
 }
 

@@ -210,11 +210,8 @@ int session_wait_for_store(struct session *session, const struct command *comman
     return STATUS_DONE;
 }
 
-int session_open_store(struct session *session)
+int session_refuse(struct session *session, int result)
 {
-    int result = session_open(session);
-    if (result == MCDS_OK)
-        return STATUS_DONE;
     char sentence[SENTENCE_MAX];
     int length = snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
     bool is_of_uri = session->options.ns == NULL ||
@@ -226,6 +223,12 @@ int session_open_store(struct session *session)
     report_failure(&session->output, session->command, status_of(result),
                    mcds_result_name(result), sentence);
     return status_of(result);
+}
+
+int session_open_store(struct session *session)
+{
+    int result = session_open(session);
+    return result == MCDS_OK ? STATUS_DONE : session_refuse(session, result);
 }
 
 /* One operation in a pipeline of depth one. */

@@ -43,6 +43,8 @@ int open_named(const struct command *command, const char *uri, const mcds_option
 /* Opens the store. A command that changes nothing does not make the default store. Returns the result
  * of opening it. */
 int session_open(struct session *session);
+/* Prints why session_open has just failed with `result`. Returns the exit code. */
+int session_refuse(struct session *session, int result);
 /* Opens the store. Returns 0 or, with the sentence printed, the exit code. */
 int session_open_store(struct session *session);
 

@@ -25,6 +25,17 @@ static void leave_open(void *state)
     (void)state;
 }
 
+/* Two stores with the same items; only that of `backend` can have a hook. */
+static void open_both(struct hooked_backend *backend, mcds_store **hooked_out,
+                      struct hooked_backend *beside, mcds_store **plain_out,
+                      const mcds_options *options)
+{
+    assert_int_equal(hooked_backend_open(backend, options, hooked_out), MCDS_OK);
+    *beside = *backend;
+    beside->table.close = leave_open;
+    assert_int_equal(mcds_open_backend(&beside->table, beside, options, plain_out), MCDS_OK);
+}
+
 /* The parts have been erased, and the root has not. */
 static bool put_before_the_root_goes(void *context, mcds_request *request)
 {
@@ -67,11 +78,7 @@ static void what_is_put_after_a_drop_is_there(void **state)
     (void)state;
     fake_env_init(&fake, 1);
     options.env = &fake.env;
-    assert_int_equal(hooked_backend_open(&race.backend, &options, &dropping), MCDS_OK);
-    race.beside = race.backend;
-    race.beside.table.close = leave_open;
-    assert_int_equal(mcds_open_backend(&race.beside.table, &race.beside, &options, &writing),
-                     MCDS_OK);
+    open_both(&race.backend, &dropping, &race.beside, &writing, &options);
     assert_int_equal(mcds_log_open(dropping, "x", NULL, &dropper), MCDS_OK);
     assert_int_equal(mcds_log_open(writing, "x", NULL, &race.writer), MCDS_OK);
     assert_int_equal(mcds_log_put(race.writer, 0, mcds_text("before")), MCDS_OK);
@@ -134,11 +141,7 @@ static void a_root_whose_reply_was_lost_is_not_made_twice(void **state)
     memset(&maker, 0, sizeof maker);
     fake_env_init(&fake, 1);
     options.env = &fake.env;
-    assert_int_equal(hooked_backend_open(&maker.backend, &options, &making), MCDS_OK);
-    maker.beside = maker.backend;
-    maker.beside.table.close = leave_open;
-    assert_int_equal(mcds_open_backend(&maker.beside.table, &maker.beside, &options, &others),
-                     MCDS_OK);
+    open_both(&maker.backend, &making, &maker.beside, &others, &options);
     maker.info.size = sizeof maker.info;
     assert_int_equal(mcds_log_open(making, "x", NULL, &writer), MCDS_OK);
     assert_int_equal(mcds_log_open(others, "x", NULL, &maker.other), MCDS_OK);
