@@ -14,7 +14,6 @@
 #define BLANKS " \t"
 #define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 #define PROFILE_MAX 64
-#define NAMESPACE_MAX 32 /* that of the library */
 #define WORD_SHOWN 60
 
 static const char *const setting_words[SETTING_COUNT] = {"store", "namespace", "timeout"};
@@ -108,10 +107,6 @@ static int judge_value(struct parser *parser, enum setting_id id, const char *te
     if (id == SETTING_STORE && parser->config->is_shared && strstr(text, "auth_file=") != NULL)
         return bad_line(parser, "the store has an auth_file, and the group of this file can "
                                 "write it; chmod g-w it");
-    if (id == SETTING_NAMESPACE &&
-        (strlen(text) > NAMESPACE_MAX || strspn(text, NAME_BYTES) != strlen(text)))
-        return bad_line(parser, "a namespace has 1 to %d letters, digits and any of . _ -",
-                        NAMESPACE_MAX);
     if (id == SETTING_TIMEOUT && (!parse_duration(text, timeout_ms) ||
                                   *timeout_ms < limits->min || *timeout_ms > limits->max))
         return bad_line(parser,

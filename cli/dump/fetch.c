@@ -25,8 +25,8 @@ const char *why_omitted(const struct noun *noun)
     if (noun->open == once_open)
         return "its results expire; 'once KEY --settle' stores one in another store";
     if (noun->open == queue_open)
-        return "its jobs would be done in both stores; 'queue work NAME -- mcds -s URI queue "
-               "push NAME --file -' moves them";
+        return "the workers of both stores would do its jobs; to move the jobs to the store "
+               "URI, run 'queue work NAME -- mcds -s URI queue push NAME --file -'";
     if (noun->open == limit_open)
         return "its buckets are full where it is not";
     if (noun->open == views_open)

@@ -178,7 +178,7 @@ static int report_failed(const struct acquisition *acquisition, int result)
         return report_missing(acquisition);
     describe_failure(said, acquisition->command);
     (void)snprintf(sentence, sizeof sentence, "%s%s%s", said, advice_on(result),
-                   result == MCDS_CORRUPT ? acquisition->tenure->kind->mend : "");
+                   result == MCDS_CORRUPT ? acquisition->tenure->kind->corrupt_advice : "");
     report_failure(&acquisition->session->output, acquisition->command, status_of(result),
                    mcds_result_name(result), sentence);
     return status_of(result);

@@ -288,8 +288,8 @@ static int release(struct runner *runner, int status)
     const struct tenure_kind *kind = runner->tenure.kind;
     describe_failure(said, runner->command);
     complain(output, "%s; the %s %s %s, and %s%s", said, kind->thing,
-             result == MCDS_AMBIGUOUS ? "may not have been" : "was not", kind->given,
-             kind->otherwise != NULL ? kind->otherwise : "expires by itself",
+             result == MCDS_AMBIGUOUS ? "may not have been" : "was not", kind->release_word,
+             kind->if_unreleased != NULL ? kind->if_unreleased : "expires by itself",
              advice_on(result));
     return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
 }
@@ -469,7 +469,7 @@ static int refuse_private(struct session *session, const struct command *command
     (void)snprintf(sentence, sizeof sentence,
                    "%s '%.200s': only this process sees a memory: store, so %s; name a shared "
                    "store with -s",
-                   kind->noun, command->arguments[0], kind->alone);
+                   kind->noun, command->arguments[0], kind->why_shared);
     report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
     return STATUS_USAGE;
 }

@@ -37,11 +37,24 @@ static int report_lease(struct session *session, const struct command *command, 
     return report(&session->output, command, &answer, MCDS_OK, NULL);
 }
 
-/* Writes the token of the lease that was acquired. Without its token nobody could release it. */
+/* Releases a lease whose token cannot be written: nobody else could release it. */
+static int release_unwritten(struct runner *runner, int reason)
+{
+    char why[WHY_MAX];
+    int result = tenure_release(&runner->tenure);
+    bool has_ended = result == MCDS_LOST || result == MCDS_EXPIRED;
+    const char *outcome = has_ended           ? "the lease has ended"
+                          : result == MCDS_OK ? "the lock was released"
+                                              : "the lock may be held until its lease ends";
+    (void)snprintf(why, sizeof why, "the token cannot be written: %s; %s", strerror(reason),
+                   outcome);
+    return refuse(runner->session, runner->command, STATUS_IO, why);
+}
+
+/* Writes the token of the lease that was acquired. */
 static int hand_over(struct runner *runner, const struct token_place *place)
 {
     char token[MCDS_LEASE_TEXT];
-    char why[WHY_MAX];
     mcds_lock *lock = runner->tenure.handle;
     mcds_lease *lease = &runner->tenure.permit.lease;
     struct session *session = runner->session;
@@ -53,11 +66,7 @@ static int hand_over(struct runner *runner, const struct token_place *place)
         return output_print("%s\n", token), STATUS_DONE;
     if (is_own || token_write(place, token))
         return report_lease(session, runner->command, lock, lease, is_own ? token : NULL);
-    (void)snprintf(why, sizeof why, "the token cannot be written: %s; released",
-                   strerror(errno));
-    int released = tenure_release(&runner->tenure);
-    (void)released; /* after a failure, the lease ends by itself */
-    return refuse(session, runner->command, STATUS_IO, why);
+    return release_unwritten(runner, errno);
 }
 
 int lock_acquire(struct session *session, const struct command *command)

@@ -55,17 +55,17 @@ static void set_lock_environment(const char *name, const mcds_permit *permit, in
 
 /* The members that the lead shares with the lock. */
 #define LOCK_CALLS                                                                             \
-    .lease = "lease", .given = "released", .open = lock_open_known, .close = lock_close,       \
-    .acquire = acquire_lock_of, .renew = renew_lock, .release = release_lock,                  \
-    .remaining_ms = lock_remaining_ms, .describe = describe_lock,                              \
+    .lease = "lease", .release_word = "released", .open = lock_open_known,                     \
+    .close = lock_close, .acquire = acquire_lock_of, .renew = renew_lock,                      \
+    .release = release_lock, .remaining_ms = lock_remaining_ms, .describe = describe_lock,     \
     .set_environment = set_lock_environment
 
 const struct tenure_kind tenure_of_lock = {
     LOCK_CALLS,
     .noun = "lock",
     .thing = "lock",
-    .alone = "the lock would exclude nobody",
-    .mend = ", or --break it",
+    .why_shared = "the lock would exclude nobody",
+    .corrupt_advice = ", or --break it",
 };
 
 static int look_at_lock(void *handle)
@@ -80,8 +80,8 @@ const struct tenure_kind tenure_of_leader = {
     LOCK_CALLS,
     .noun = "leader",
     .thing = "lead",
-    .alone = "everybody would lead",
-    .mend = ", or break it with 'mcds lock NAME --break'",
+    .why_shared = "everybody would lead",
+    .corrupt_advice = ", or break it with 'mcds lock NAME --break'",
     .ends_descendants = true,
     .look = look_at_lock,
 };
@@ -147,9 +147,9 @@ const struct tenure_kind tenure_of_semaphore = {
     .noun = "semaphore",
     .thing = "permit",
     .lease = "lease",
-    .alone = "the semaphore would exclude nobody",
-    .given = "released",
-    .mend = "",
+    .why_shared = "the semaphore would exclude nobody",
+    .release_word = "released",
+    .corrupt_advice = "",
     .open = semaphore_open_known,
     .close = semaphore_close,
     .acquire = acquire_permit,

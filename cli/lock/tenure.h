@@ -10,12 +10,12 @@
 
 struct tenure_kind {
     const char *noun;
-    const char *thing;     /* "lock", "permit", "lead" or "job"; of once "result" */
-    const char *lease;     /* the word for the right to it: "lease", "claim" */
-    const char *alone;     /* why a store that only this process sees is useless */
-    const char *given;     /* the release as a participle: "released", "stored" */
-    const char *otherwise; /* what follows if it is not, or NULL: the lease expires by itself */
-    const char *mend;      /* advice on a key that mcds did not write */
+    const char *thing;          /* "lock", "permit", "lead" or "job"; of once "result" */
+    const char *lease;          /* the word for the right to it: "lease", "claim" */
+    const char *why_shared;     /* what goes wrong if only this process sees the store */
+    const char *release_word;   /* the release as a participle: "released", "stored" */
+    const char *if_unreleased;  /* what follows a failed release, or NULL: the lease expires */
+    const char *corrupt_advice; /* advice on a key that mcds did not write */
     /* Whether all descendants of COMMAND end with it, also those that have left its group. */
     bool ends_descendants;
     int (*open)(mcds_store *store, const struct command *command, void **handle_out);

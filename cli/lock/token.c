@@ -148,8 +148,8 @@ static int read_file(const struct token_place *place, char text_out[MCDS_LEASE_T
     struct stat facts;
     int fd = open(place->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) {
-        say_why(place, "there is no such file: the lease was released, or is none", sentence,
-                capacity);
+        say_why(place, "there is no such file; the lease was released, or never acquired",
+                sentence, capacity);
         return STATUS_NO;
     }
     bool is_regular = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);

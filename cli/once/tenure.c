@@ -239,11 +239,12 @@ const struct tenure_kind tenure_of_once = {
     .noun = "once",
     .thing = "result",
     .lease = "claim",
-    .alone = "no other caller would get the result",
-    .given = "stored",
-    .otherwise = "when the claim ends the next caller runs the command again, or with --strict "
-                 "exits with 79",
-    .mend = "",
+    .why_shared = "no other caller would get the result",
+    .release_word = "stored",
+    .if_unreleased =
+        "when the claim ends the next caller runs the command again, or with --strict "
+        "exits with 79",
+    .corrupt_advice = "",
     .open = claim_open,
     .close = claim_close,
     .acquire = claim_acquire,

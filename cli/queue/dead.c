@@ -52,45 +52,44 @@ struct dead_job {
 };
 
 /* Dead jobs that one scan has found: all of them, or the one with this id. */
-struct catch
-{
+struct dead_batch {
     const char *id; /* as it was typed; NULL: any */
     struct dead_job jobs[BATCH_MAX];
     size_t count;
     bool lacks_memory;
 };
 
-static bool catch_dead(void *context, const mcds_queue_entry *entry)
+static bool collect_dead(void *context, const mcds_queue_entry *entry)
 {
-    struct catch *caught = context;
+    struct dead_batch *batch = context;
     char id[ID_TEXT];
     write_id(entry->id, id);
-    if (caught->id != NULL && strcmp(id, caught->id) != 0)
+    if (batch->id != NULL && strcmp(id, batch->id) != 0)
         return true;
-    struct dead_job *job = &caught->jobs[caught->count];
+    struct dead_job *job = &batch->jobs[batch->count];
     if (entry->id.length > ID_MAX)
         return true;
     memcpy(job->id, entry->id.data, job->id_length = entry->id.length);
     job->length = entry->job.length;
     job->bytes = malloc(job->length + 1);
-    caught->lacks_memory = job->bytes == NULL;
-    if (caught->lacks_memory)
+    batch->lacks_memory = job->bytes == NULL;
+    if (batch->lacks_memory)
         return false;
     if (job->length > 0)
         memcpy(job->bytes, entry->job.data, job->length);
-    return ++caught->count < BATCH_MAX && caught->id == NULL;
+    return ++batch->count < BATCH_MAX && batch->id == NULL;
 }
 
-static void let_go(struct catch *caught)
+static void batch_free(struct dead_batch *batch)
 {
-    for (size_t i = 0; i < caught->count; i++)
-        free(caught->jobs[i].bytes);
-    caught->count = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        free(batch->jobs[i].bytes);
+    batch->count = 0;
 }
 
-/* Pushes the job before it erases the dead one: if mcds is killed in between, the job is kept in
- * both places. */
-static int settle(mcds_queue *queue, const struct dead_job *job, bool retries)
+/* Erases the dead job. A retry pushes it first: if mcds is killed in between, the job is kept in both
+ * places. */
+static int change_job(mcds_queue *queue, const struct dead_job *job, bool retries)
 {
     int result = MCDS_OK;
     if (retries)
@@ -100,36 +99,37 @@ static int settle(mcds_queue *queue, const struct dead_job *job, bool retries)
     return result == MCDS_NOT_FOUND ? MCDS_OK : result; /* another caller has erased it */
 }
 
-/* One batch. */
-static int sweep(mcds_queue *queue, struct catch *caught, bool retries, uint64_t *count_out)
+/* Retries or discards one batch. */
+static int change_batch(mcds_queue *queue, struct dead_batch *batch, bool retries,
+                        uint64_t *count_out)
 {
-    int result = mcds_queue_dead(queue, 0, catch_dead, caught);
-    if (result == MCDS_OK && caught->lacks_memory)
+    int result = mcds_queue_dead(queue, 0, collect_dead, batch);
+    if (result == MCDS_OK && batch->lacks_memory)
         result = MCDS_NO_MEMORY;
-    for (size_t i = 0; i < caught->count && (result == MCDS_OK || result == MCDS_LOST); i++) {
-        int settled = settle(queue, &caught->jobs[i], retries);
-        if (settled == MCDS_OK)
+    for (size_t i = 0; i < batch->count && (result == MCDS_OK || result == MCDS_LOST); i++) {
+        int changed = change_job(queue, &batch->jobs[i], retries);
+        if (changed == MCDS_OK)
             ++*count_out;
         else
-            result = settled;
+            result = changed;
     }
     return result;
 }
 
-static int sweep_all(mcds_queue *queue, const char *id, bool retries, uint64_t *count_out)
+static int change_all(mcds_queue *queue, const char *id, bool retries, uint64_t *count_out)
 {
-    struct catch *caught = calloc(1, sizeof *caught);
-    if (caught == NULL)
+    struct dead_batch *batch = calloc(1, sizeof *batch);
+    if (batch == NULL)
         return MCDS_NO_MEMORY;
     bool is_last = false;
     int result = MCDS_OK;
     while (result == MCDS_OK && !is_last) {
-        caught->id = id;
-        result = sweep(queue, caught, retries, count_out);
-        is_last = caught->count < BATCH_MAX;
-        let_go(caught);
+        batch->id = id;
+        result = change_batch(queue, batch, retries, count_out);
+        is_last = batch->count < BATCH_MAX;
+        batch_free(batch);
     }
-    free(caught);
+    free(batch);
     return result == MCDS_OK && id != NULL && *count_out == 0 ? MCDS_NOT_FOUND : result;
 }
 
@@ -162,7 +162,7 @@ static int change_dead(struct session *session, const struct command *command, b
         return status;
     int result = queue_open(session->store, command, &handle);
     if (result == MCDS_OK)
-        result = sweep_all(handle, command->arguments[1], retries, &answer.count);
+        result = change_all(handle, command->arguments[1], retries, &answer.count);
     status = report(&session->output, command, &answer, result, NULL);
     queue_close(handle);
     return status;

@@ -101,7 +101,7 @@ int queue_longer(void *handle, const struct command *command, struct answer *ans
                              : mcds_queue_longer_start(handle, &answer->job, pipeline, tag);
 }
 
-void queue_print_settled(struct output *output, const struct command *command,
+void queue_print_changed(struct output *output, const struct command *command,
                          const struct answer *answer, int result)
 {
     (void)answer;

@@ -215,22 +215,20 @@ static int worker_input(void *handle)
     return file;
 }
 
-/* For a command that has failed by itself. */
-static const char *describe_failure_of(struct worker *worker, int status, bool is_last)
+/* How a command has failed, and what happens to its job. */
+static const char *describe_end(struct worker *worker, int status, bool by_itself, bool is_last)
 {
     char delay[DURATION_CAPACITY];
+    char end[32] = "was ended";
     format_duration(worker->again_ms, delay);
-    int length = snprintf(worker->said, sizeof worker->said,
-                          "the command has exited with %d at try %" PRIu32, status,
-                          worker->job.tries);
-    char *end = worker->said + length;
-    size_t room = sizeof worker->said - (size_t)length;
-    if (is_last)
-        (void)snprintf(end, room, ", the last one: the job is dead");
-    else
-        (void)snprintf(end, room, ": the job comes again %s%s",
-                       worker->again_ms > 0 ? "in " : "at once",
-                       worker->again_ms > 0 ? delay : "");
+    if (by_itself)
+        (void)snprintf(end, sizeof end, "has exited with %d", status);
+    (void)snprintf(worker->said, sizeof worker->said, "the command %s at try %" PRIu32 "%s%s",
+                   end, worker->job.tries,
+                   is_last                ? ", the last one: the job is dead"
+                   : worker->again_ms > 0 ? ": the job is due again in "
+                                          : ": the job is due again at once",
+                   !is_last && worker->again_ms > 0 ? delay : "");
     return worker->said;
 }
 
@@ -243,20 +241,19 @@ static const char *worker_ended(void *handle, int status, bool by_itself)
     worker->again_ms = by_itself && !is_last
                            ? number_of(worker->command, OPTION_DELAY, AGAIN_MS)
                            : 0;
-    if (worker->is_done || worker->session->output.quiet)
+    if (worker->is_done || !worker->job.is_held || worker->session->output.quiet)
         return NULL;
-    return by_itself ? describe_failure_of(worker, status, is_last)
-                     : "the command was ended: the job comes again";
+    return describe_end(worker, status, by_itself, is_last);
 }
 
 const struct tenure_kind tenure_of_queue = {
     .noun = "queue",
     .thing = "job",
     .lease = "claim",
-    .alone = "no job would come",
-    .given = "ended",
-    .otherwise = "comes again when its claim ends",
-    .mend = "",
+    .why_shared = "no other process could push a job to it",
+    .release_word = "ended",
+    .if_unreleased = "is due again when its claim ends",
+    .corrupt_advice = "",
     .ends_descendants = true,
     .open = worker_open,
     .close = worker_close,

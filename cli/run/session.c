@@ -10,6 +10,8 @@
 #include "run/made_with.h"
 #include "table/nouns.h"
 
+#define REFUSED_CAPACITY 640
+
 /* Whether the command changes nothing in any store, or only structures that exist. */
 static bool only_reads(const struct command *command)
 {
@@ -210,16 +212,28 @@ int session_wait_for_store(struct session *session, const struct command *comman
     return STATUS_DONE;
 }
 
+/* Writes the origin of the setting that mcds_open has refused, in brackets; "" for an option. */
+static void write_refused(const struct session *session, char out[REFUSED_CAPACITY])
+{
+    char origin[CONFIG_PATH_CAPACITY + 32];
+    const char *ns = session->options.ns;
+    bool is_ns = ns != NULL && strcmp(mcds_last_error()->option, "ns") == 0;
+    out[0] = '\0';
+    if (is_ns && ns == session->config.settings[SETTING_NAMESPACE].text) {
+        write_origin(session, SETTING_NAMESPACE, origin, sizeof origin);
+        (void)snprintf(out, REFUSED_CAPACITY, " (namespace %.300s)", origin);
+    } else if (!is_ns && session->uri_source[0] != '\0') {
+        (void)snprintf(out, REFUSED_CAPACITY, " (%.300s is %.200s)", session->uri_source,
+                       session->uri);
+    }
+}
+
 int session_refuse(struct session *session, int result)
 {
     char sentence[SENTENCE_MAX];
-    int length = snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
-    bool is_of_uri = session->options.ns == NULL ||
-                     strcmp(mcds_last_error()->option, "ns") != 0;
-    if (session->uri_source[0] != '\0' && is_of_uri && length >= 0 &&
-        (size_t)length < sizeof sentence)
-        (void)snprintf(sentence + length, sizeof sentence - (size_t)length,
-                       " (%.300s is %.200s)", session->uri_source, session->uri);
+    char refused[REFUSED_CAPACITY];
+    write_refused(session, refused);
+    (void)snprintf(sentence, sizeof sentence, "%s%s", mcds_errmsg(), refused);
     report_failure(&session->output, session->command, status_of(result),
                    mcds_result_name(result), sentence);
     return status_of(result);

@@ -58,8 +58,10 @@ const struct verb lock_verbs[] = {
      .run = lock_renew,
      .print = lock_print_lease,
      .done = "renewed",
-     .help = "Extend the lease of the token by its --lease from now, and print the fence. The "
-             "token stays the same. Exits with 79 when the lease has ended."},
+     .help =
+         "Extend the lease of the token to the --lease of 'lock acquire', counted from now, "
+         "and print the fence. The token does not change. Exits with 1 if there is no token "
+         "file, and with 79 if the lease has ended."},
     {.word = "release",
      .arguments = takes_name,
      .options = TOKEN,
@@ -67,8 +69,8 @@ const struct verb lock_verbs[] = {
      .run = lock_release,
      .print = lock_print_released,
      .done = "released",
-     .help = "Release the lease of the token. Exits with 1 when there is no token file, and "
-             "with 79 when the lease had ended or was released before."},
+     .help = "Release the lease of the token. Exits with 1 if there is no token file, and "
+             "with 79 if the lease had ended or was released before."},
     {.word = NULL},
 };
 

@@ -151,7 +151,7 @@ PRINT(queue_print_next);
 START(queue_done);
 START(queue_again);
 START(queue_longer);
-PRINT(queue_print_settled);
+PRINT(queue_print_changed);
 START(queue_ls);
 START(queue_count);
 PRINT(queue_print_count);

@@ -279,33 +279,33 @@ const struct parameter options[OPTION_COUNT] = {
         "a COMMAND that runs now is stopped at its next renewal"),
     [OPTION_DELAY] = TIME(
         NONE, "delay", "TIME", 0, 7 * DAY_MS,
-        "the job is due after this time (0; of work, when COMMAND has failed: "
-        "30s)"),
+        "time until the job is due (0); of work: until a job is due again whose "
+        "COMMAND has failed (30s)"),
     [OPTION_FILE] = TEXT(NONE, "file", "FILE", 0,
                          "the job is the content of FILE, unchanged; - is standard input"),
     [OPTION_VISIBLE] = TIME(NONE, "visible", "TIME", 100, 7 * DAY_MS,
-                            "how long a claim lasts; then the job comes again. work renews it "
-                            "at a third of it (1m)"),
+                            "how long a claim lasts; when it ends, the job is handed out "
+                            "again. work renews its claim after each third of this time (1m)"),
     [OPTION_TRIES] = NUMBER(NONE, "tries", "N", 0, 10000,
-                            "a job that was handed out N times and comes again is dead; 0: it "
-                            "is never; all workers "
-                            "should give the same (5)"),
+                            "how many times a job is handed out before it is dead, and "
+                            "'queue dead' prints it; 0: no limit. Give all workers of a "
+                            "queue the same number (5)"),
     [OPTION_JOB_WAIT] = TIME(NONE, "wait", "TIME", 0, DAY_MS,
-                             "wait at most this long for a job (next: 0; work: until a "
-                             "signal); then next exits with "
-                             "1, and work with the exit code of its last COMMAND"),
+                             "longest wait for a job (next: 0; work: no limit); after it, next "
+                             "exits with 1, and work with the code of its last COMMAND"),
     [OPTION_UNTIL_EMPTY] = FLAG(
         NONE, "until-empty",
-        "end when the queue has no job, also none that is delayed or that another worker has"),
-    [OPTION_JOBS_MAX] = NUMBER(NONE, "max-jobs", "N", 1, UINT32_MAX, "end after N jobs"),
+        "exit when the queue has no job that is waiting, delayed or claimed"),
+    [OPTION_JOBS_MAX] = NUMBER(NONE, "max-jobs", "N", 1, UINT32_MAX, "exit after N jobs"),
     [OPTION_MAY_LOSE] = FLAG(
         NONE, "may-lose",
         "accept that the store may lose jobs; needed on memcached, which may evict them"),
-    [OPTION_TOKEN] = TEXT(NONE, "token", "FILE", 0,
-                          "the file of the token, with mode 0600; acquire makes it and refuses "
-                          "one that is not empty, release removes it (standard output, or "
-                          "standard input)"),
+    [OPTION_TOKEN] = TEXT(
+        NONE, "token", "FILE", 0,
+        "file of the token, with mode 0600. acquire makes it, and refuses a "
+        "file that is not empty; release removes it (acquire: standard output; "
+        "renew, release: standard input)"),
     [OPTION_TOKEN_FD] = NUMBER(NONE, "token-fd", "N", 0, 1023,
-                               "the open file descriptor of the token"),
+                               "open file descriptor of the token"),
     [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
 };

@@ -24,7 +24,7 @@ const struct verb queue_verbs[] = {
      .start = queue_push,
      .print = queue_print_push,
      .done = "pushed",
-     .help = "Add each JOB at the end. Makes the queue when there is none."},
+     .help = "Add each JOB at the end of the queue, which is made if it does not exist."},
     {.word = "work",
      .arguments = takes_name,
      .options = BIT(OPTION_VISIBLE) | BIT(OPTION_TRIES) | BIT(OPTION_JOB_WAIT) |
@@ -34,19 +34,17 @@ const struct verb queue_verbs[] = {
      .makes = true,
      .run = queue_work,
      .runs_program = true,
-     .help =
-         "Run COMMAND for each job, one after the other; start it several times, on any number "
-         "of hosts, and each gets other jobs. COMMAND has the job on standard input, and in "
-         "MCDS_JOB unless it has a NUL byte. If it exits with 0, the job is done; with another "
-         "code, the job is due again after --delay, and dead after --tries. The claim is "
-         "renewed "
-         "meanwhile. If that fails, or mcds or the host dies, COMMAND and all its descendants "
-         "are ended, as by 'mcds lock', and the job comes again when the claim has ended. "
-         "MCDS_JOB_TRIES is 1 when a job is handed out for the first time. A signal is passed "
-         "on to COMMAND and ends mcds after it. While the store does not answer, it says so "
-         "once "
-         "and waits. Exits with the code of the last COMMAND, or with 79 if the store has lost "
-         "jobs."},
+     .help = "Run COMMAND for each job, one job at a time. To work on several jobs at once, "
+             "start several workers, on any number of hosts: each job is handed out to one of "
+             "them. COMMAND has the job on standard input, and in MCDS_JOB unless the job has "
+             "a NUL byte. MCDS_JOB_TRIES is the number of this try, from 1. If COMMAND exits "
+             "with 0, the job is done. With another code, the job is due again after --delay, "
+             "or dead after --tries. mcds renews the claim while COMMAND runs. If it cannot, "
+             "or if mcds dies, COMMAND and all its descendants are ended, as by 'mcds lock'. "
+             "The job is handed out again when the claim ends, also after the host has died. "
+             "mcds passes a signal on to COMMAND, and exits when COMMAND has ended. While the "
+             "store does not answer, mcds prints one message and waits. Exits with the code "
+             "of the last COMMAND, or with 79 if the store has lost jobs."},
     {.word = "next",
      .arguments = takes_name,
      .options = BIT(OPTION_VISIBLE) | BIT(OPTION_TRIES) | BIT(OPTION_JOB_WAIT) |
@@ -55,38 +53,40 @@ const struct verb queue_verbs[] = {
      .run = queue_next,
      .print = queue_print_next,
      .done = "claimed",
-     .help =
-         "Claim a job for --visible and print its RECEIPT, a tab and the job, or exit with 1. "
-         "Then say done, again or longer. Without that, the job comes again when the claim "
-         "ends."},
+     .help = "Claim the first job that is due, for the time of --visible, and print its "
+             "RECEIPT, a tab and the job. Exits with 1 if no job is due. 'queue done' and "
+             "'queue again' end the claim, and 'queue longer' extends it. If none of them is "
+             "run in time, the job is handed out again."},
     {.word = "done",
      .arguments = takes_receipt,
      .overlap = OVERLAP_FREELY,
      .start = queue_done,
-     .print = queue_print_settled,
+     .print = queue_print_changed,
      .done = "done",
-     .help =
-         "End the job that next has claimed. Exits with 79 where the claim had ended before: "
-         "the job is done then too, but another worker may have had it."},
+     .help = "Report that the job of RECEIPT is done, and erase it. Exits with 79 if another "
+             "worker has claimed the job since, if the job was done before, or if the store "
+             "has lost it. The job is not handed out again in any of these cases."},
     {.word = "again",
      .arguments = takes_receipt,
      .options = BIT(OPTION_DELAY),
      .overlap = OVERLAP_FREELY,
      .start = queue_again,
-     .print = queue_print_settled,
+     .print = queue_print_changed,
      .done = "given back",
-     .help = "Give a job back that next has claimed: it is due after --delay, and keeps its "
-             "tries."},
+     .help = "Give the job of RECEIPT back: it is due after --delay, and keeps its number of "
+             "tries. Exits with 79, and changes nothing, if another worker has claimed the "
+             "job since, if the job was done or given back before, or if the store has lost "
+             "it."},
     {.word = "longer",
      .arguments = takes_receipt,
      .options = BIT(OPTION_VISIBLE),
      .overlap = OVERLAP_FREELY,
      .start = queue_longer,
-     .print = queue_print_settled,
+     .print = queue_print_changed,
      .done = "extended",
-     .help =
-         "Extend the claim of a job to --visible from now. Exits with 79 where another worker "
-         "has claimed the job since: then stop the work."},
+     .help = "Extend the claim of RECEIPT to the time of --visible, counted from now. Exits "
+             "with 79, and changes nothing, in the same cases as 'queue again': then stop the "
+             "work."},
     {.word = "ls",
      .arguments = takes_name,
      .options = BIT(OPTION_LIMIT) | RAW,
@@ -94,33 +94,31 @@ const struct verb queue_verbs[] = {
      .is_many = true,
      .start = queue_ls,
      .columns = job_columns,
-     .help = "Print the jobs in their order, and claim none: waiting, delayed or claimed, how "
-             "often it was handed out, the seconds until it is due or its claim ends, and the "
-             "job, with tabs between them."},
+     .help = "Print the jobs in their order, without claiming them: the state (waiting, "
+             "delayed or claimed), the number of tries, the seconds until the job is due or "
+             "its claim ends, and the job, with tabs between them."},
     {.word = "count",
      .arguments = takes_name,
      .overlap = OVERLAP_NEVER,
      .start = queue_count,
      .print = queue_print_count,
-     .help =
-         "Print how many jobs are waiting, delayed, claimed and dead, with tabs between them. "
-         "Reads all of them."},
+     .help = "Print the numbers of waiting, delayed, claimed and dead jobs, with tabs between "
+             "them. Reads all jobs."},
     {.word = "dead",
      .arguments = takes_name,
      .options = BIT(OPTION_LIMIT) | RAW,
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = queue_dead,
-     .help =
-         "Print the dead jobs, in no order: the ID, how often it was handed out, and the job, "
-         "with tabs between them."},
+     .help = "Print the dead jobs, in no order: the ID, the number of tries, and the job, "
+             "with tabs between them."},
     {.word = "retry",
      .arguments = takes_dead_job,
      .overlap = OVERLAP_NEVER,
      .run = queue_retry,
      .print = queue_print_dead,
      .done = "retried",
-     .help = "Push a dead job again, or all of them, and print how many."},
+     .help = "Push the dead job ID, or without ID every dead job, and print their number."},
     {.word = "discard",
      .erases = true,
      .arguments = takes_dead_job,
@@ -129,8 +127,8 @@ const struct verb queue_verbs[] = {
      .run = queue_discard,
      .print = queue_print_dead,
      .done = "discarded",
-     .help = "Erase a dead job, or with --all every dead job, and print how many."},
+     .help = "Erase the dead job ID, or with --all every dead job, and print their number."},
     {DROP, .start = queue_drop,
-     .help = "Erase the queue with all its jobs, also those that are claimed or dead."},
+     .help = "Erase the queue with all its jobs, including claimed and dead ones."},
     {.word = NULL},
 };

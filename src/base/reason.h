@@ -301,8 +301,11 @@
     X(HELD_BY_ANOTHER, HELD, "another holds it")                                               \
     X(HELD_BY_OTHERS, HELD, "others hold all its permits")                                     \
     X(HELD, HELD, "it is held; drop it after its holder has released it")                      \
-    X(CLAIM_ENDED, LEASE_OVER, "its claim had ended, and another may have had the job since")        \
-    X(PARTS_FILLED, CONTENDED, "others fill each part before this call can push to it")        \
+    X(CLAIM_ENDED, LEASE_OVER,                                                                 \
+      "the claim has ended, and another worker may have claimed or done the job since")        \
+    X(PARTS_FILLED, CONTENDED,                                                                 \
+      "each part of the queue was full when this call reached it, because others push "        \
+      "meanwhile")                                                                             \
     X(JOBS_MAY_BE_LOST, UNSUPPORTED,                                                           \
       "its server may evict jobs; if they may be lost, open it with MCDS_QUEUE_MAY_LOSE")      \
     X(LIMITED, LIMITED, "the rate limit is reached")                                           \
@@ -382,8 +385,8 @@
     X(LEASE_TEXT_NEWER, NEWER,                                                                 \
       "the text was written by a newer version of mcds: upgrade this program")                 \
     X(LEASE_OF_OTHER_STORE, BAD_LEASE,                                                         \
-      "the lease belongs to a lock of this name in another store; open the store with the URI "\
-      "that the program had which acquired it")                                                \
+      "the lease belongs to a lock of this name in another store; open the store by the URI "  \
+      "with which the lease was acquired")                                                     \
     X(CURSOR_NOT_BEGUN, BAD_CURSOR, "begin the cursor with MCDS_LOG_CURSOR_INIT")              \
     X(CURSOR_OF_OTHER_STORE, BAD_CURSOR,                                                       \
       "the cursor belongs to a log of this name in another store; begin a new cursor")         \

@@ -123,7 +123,18 @@ class QueueTest(ProcessTest):
         self.assertEqual(self.end(worker), 128 + signal.SIGTERM)
         self.assert_dead(pids)
         self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("waiting", 1)])
-        self.assertIn("the command was ended", worker.stderr.read())
+        self.assertIn("the command was ended at try 1: the job is due again at once", worker.stderr.read())
+
+    def test_a_signal_at_the_last_try(self):
+        """The job is dead, and the message says so."""
+        self.push("a")
+        worker = self.worker("--tries", "1", program=HANG)
+        self.pids()
+        worker.terminate()
+        self.assertEqual(self.end(worker), 128 + signal.SIGTERM)
+        self.assertIn("the command was ended at try 1, the last one: the job is dead", worker.stderr.read())
+        self.queue("next", "q", LOSE, "--tries", "1", code=1)
+        self.assertEqual(self.counts(), ["0", "0", "0", "1"])
 
     def test_what_a_command_leaves_ends_with_it(self):
         self.push("a")
@@ -150,7 +161,7 @@ class QueueTest(ProcessTest):
         worker = self.worker("--tries", "2", "--delay", "0", "--until-empty", program=["sh", "-c", "exit 3"])
         self.assertEqual(self.end(worker), 3)
         said = worker.stderr.read()
-        self.assertIn("exited with 3 at try 1: the job comes again at once", said)
+        self.assertIn("exited with 3 at try 1: the job is due again at once", said)
         self.assertIn("at try 2, the last one", said)
         self.assertEqual(self.counts(), ["0", "0", "0", "1"])
         dead, = map(json.loads, self.queue("dead", "q", "--json").splitlines())

@@ -119,7 +119,7 @@ static void a_claim_ends(struct suite *suite)
     CHECK(MCDS_LOST, suite, mcds_queue_longer, pair.mine, &again);
     check_counts(suite, &pair, 0, 0, 1, 0);
     CHECK(MCDS_LOST, suite, mcds_queue_done, pair.mine, &pair.job);
-    CHECK_SENTENCE("its claim had ended");
+    CHECK_SENTENCE("the claim has ended");
     check_counts(suite, &pair, 0, 0, 0, 0);
     CHECK_OTHER(MCDS_LOST, suite, mcds_queue_done, pair.theirs, &pair.other);
     close_pair(&pair);

@@ -138,12 +138,12 @@ class QueuePlans(Structure):
         return self.job_type(self, job, b"")
 
     def _done(self, job: JobBase) -> Plan[None]:
-        """The job is done. Lost: so it is, but its claim had ended before."""
+        """Report that the job is done. Lost: it is done, but the claim had ended before."""
         return Plan(lib.mcds_queue_done, lib.mcds_queue_done_start,
                     (self._opened.handle, job._job), take_none, job)
 
     def _again(self, job: JobBase, delay: Optional[Seconds] = None) -> Plan[None]:
-        """Give the job back; it is due after the delay. Lost: its claim had ended."""
+        """Give the job back; it is due after the delay. Lost: the claim had ended."""
         return Plan(lib.mcds_queue_again, lib.mcds_queue_again_start,
                     (self._opened.handle, job._job, as_ms(delay)), take_none, job)
 
@@ -195,11 +195,11 @@ class Job(JobBase):
     """A claim of one job. At the end of a with block it is done, or, after an exception, given back."""
 
     def done(self) -> None:
-        """The job is done. Lost: so it is, but its claim had ended before."""
+        """Report that the job is done. Lost: it is done, but the claim had ended before."""
         self._plans._done(self).wait()
 
     def again(self, delay: Optional[Seconds] = None) -> None:
-        """Give the job back; it is due after the delay. Lost: its claim had ended."""
+        """Give the job back; it is due after the delay. Lost: the claim had ended."""
         self._plans._again(self, delay).wait()
 
     def longer(self) -> None:
@@ -222,11 +222,11 @@ class AioJob(JobBase):
     """A claim of one job, whose operations are awaited."""
 
     def done(self) -> Any:
-        """The job is done. Lost: so it is, but its claim had ended before."""
+        """Report that the job is done. Lost: it is done, but the claim had ended before."""
         return self._plans._runner._start(self._plans._done(self))
 
     def again(self, delay: Optional[Seconds] = None) -> Any:
-        """Give the job back; it is due after the delay. Lost: its claim had ended."""
+        """Give the job back; it is due after the delay. Lost: the claim had ended."""
         return self._plans._runner._start(self._plans._again(self, delay))
 
     def longer(self) -> Any:
@@ -258,7 +258,7 @@ class Queue(QueuePlans):
     def jobs(self, wait: Optional[Seconds] = None) -> Iterator[Job]:
         """One job after the other, until none is due within `wait` seconds. The next round says that
         the job is done, with the same request that claims another. A job that the loop leaves by an
-        exception or a break comes again when its claim ends.
+        exception or a break is due again when its claim ends.
 
         >>> mails = s.queue("mails")
         >>> mails.push_many(["a", "b"])

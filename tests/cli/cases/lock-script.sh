@@ -19,6 +19,9 @@ run lock release job --token token
 mcds lock acquire job -t 10m --token-fd 7 7>token >/dev/null
 mcds lock release job --token-fd 7 7<token
 run lock acquire job --token-fd 7
+# without its token, the lock is released before the message
+run lock acquire job -n --token-fd 7 7>/dev/full
+run lock job -n -- echo free
 run lock acquire job --token a --token-fd 7
 run lock acquire job -n -w 1s
 echo nonsense | mcds lock renew job; echo "-> $?"
