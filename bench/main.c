@@ -8,6 +8,7 @@
 
 #include "curves.h"
 #include "limits.h"
+#include "queues.h"
 #include "sizes.h"
 #include "work/work.h"
 
@@ -20,6 +21,7 @@ static const char help_text[] =
     "       mcds-bench --sizes [--huge] [--only VERB] [--place FOLDER]\n"
     "       mcds-bench --curves FOLDER [--only NAME] [--place FOLDER]\n"
     "       mcds-bench --limits [--quick] [--only TEXT] [--place FOLDER]\n"
+    "       mcds-bench --queue [--quick] [--only TEXT] [--place FOLDER]\n"
     "\n"
     "Starts memcached and redis-server by itself, on loopback and unix sockets.\n"
     "  --quick         about a minute instead of two or three; wider spreads\n"
@@ -33,6 +35,9 @@ static const char help_text[] =
     "                  a few minutes\n"
     "  --limits        rate limits instead: takes a second, round trips, and the most that\n"
     "                  passes in a window, by 1, 8 and 64 processes; a few minutes\n"
+    "  --queue         queues instead: jobs a second at depths of 100 to a million, by 1, 8 "
+    "and\n"
+    "                  64 processes, in memory and durable; 15 minutes\n"
     "  --place FOLDER  where files and sockets are made (default .): the file system under it\n"
     "                  decides the durable rows\n";
 
@@ -42,23 +47,20 @@ struct wishes {
     const char *curves;
     bool sizes;
     bool limits;
+    bool queue;
     bool huge;
 };
 
 /* False: the usage is wrong. */
 static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wishes)
 {
-    static const struct option known[] = {{"quick", no_argument, NULL, 'q'},
-                                          {"alone", no_argument, NULL, 'a'},
-                                          {"only", required_argument, NULL, 'o'},
-                                          {"out", required_argument, NULL, 'j'},
-                                          {"place", required_argument, NULL, 'p'},
-                                          {"sizes", no_argument, NULL, 's'},
-                                          {"huge", no_argument, NULL, 'H'},
-                                          {"curves", required_argument, NULL, 'c'},
-                                          {"limits", no_argument, NULL, 'l'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"quick", no_argument, NULL, 'q'},       {"alone", no_argument, NULL, 'a'},
+        {"only", required_argument, NULL, 'o'},  {"out", required_argument, NULL, 'j'},
+        {"place", required_argument, NULL, 'p'}, {"sizes", no_argument, NULL, 's'},
+        {"huge", no_argument, NULL, 'H'},        {"curves", required_argument, NULL, 'c'},
+        {"limits", no_argument, NULL, 'l'},      {"queue", no_argument, NULL, 'u'},
+        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
         switch (option) {
@@ -87,6 +89,9 @@ static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wis
             break;
         case 'l':
             wishes->limits = true;
+            break;
+        case 'u':
+            wishes->queue = true;
             break;
         case 'H':
             wishes->huge = true;
@@ -128,8 +133,8 @@ int main(int argc, char **argv)
         (void)rmdir(bench.place);
         return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
     }
-    if (wishes.limits) {
-        limits_run(&bench);
+    if (wishes.limits || wishes.queue) {
+        (wishes.limits ? limits_run : queues_run)(&bench);
         (void)rmdir(bench.place);
         return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
     }

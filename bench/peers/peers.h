@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "support/server.h"
 #include "verbs.h"
@@ -90,6 +91,37 @@ void redis_limit_close(struct redis_limit *limit);
 /* One take of at most `count` in `seconds`. 1: it passed; 0: refused; -1: failed. */
 int redis_limit_take(struct redis_limit *limit, const char *identity, uint64_t count,
                      uint32_t seconds);
+
+/* A queue on Redis: a stream with a consumer group, and a consumer for each process. */
+struct redis_queue {
+    struct redis redis;
+    uint32_t consumer;
+    char held[48]; /* the id of the job that it works on; "": none */
+};
+
+/* Returns NULL, or why it cannot be opened. */
+const char *redis_queue_open(struct redis_queue *queue, const struct server *server);
+/* Also ends the job that is held. */
+void redis_queue_close(struct redis_queue *queue);
+bool redis_queue_fill(struct redis_queue *queue, uint32_t jobs);
+/* contestant.run: XADD; then XACK and XDEL of the previous job, and XREADGROUP, at once. */
+bool redis_queue_run(void *queue, uint64_t operations);
+/* Set appendfsync of the server: always, or no. */
+bool redis_queue_sync(const struct server *server, bool always);
+
+/* A queue of beanstalkd. */
+struct beanstalkd {
+    int fd;
+    FILE *in;      /* reads from fd */
+    uint64_t held; /* the id of the job that it works on; 0: none */
+};
+
+bool beanstalkd_open(struct beanstalkd *queue, const struct server *server);
+/* Also ends the job that is held. */
+void beanstalkd_close(struct beanstalkd *queue);
+bool beanstalkd_fill(struct beanstalkd *queue, uint32_t jobs);
+/* contestant.run: put; then delete of the previous job, and reserve, at once. */
+bool beanstalkd_run(void *queue, uint64_t operations);
 
 /* LMDB alone, durable, with a commit for each add. */
 struct lmdb {
