@@ -82,7 +82,7 @@ check: ## static checks
 
 # Each structure on each kind of store for a minute: eight processes, two of them killed.
 stress: ## each structure on each store for a minute with killed processes
-	STRESS_SECONDS=60 STRESS_ADDS=100000 tools/test debug -L stress
+	STRESS_SECONDS=60 STRESS_ADDS=100000 STRESS_JOBS=100000 tools/test debug -L stress
 
 chaos: ## real stores under continuous faults; every history is judged
 	CHAOS_SECONDS=120 tools/test debug -V -R '^chaos/'
