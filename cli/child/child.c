@@ -85,6 +85,10 @@ static bool reap_ours(struct child *child)
             child->is_unwatched = true;
             child->is_orphaned = child->is_orphaned || !child->is_ended;
         }
+        if (child->bystander != NULL && pid == child->bystander->pid) {
+            child->bystander->is_ended = true;
+            child->bystander->wait_status = status;
+        }
         if (pid == child->group && !child->is_ended) {
             child->is_ended = true;
             child->wait_status = status;
@@ -164,6 +168,12 @@ enum child_outcome child_start(struct child *child, char *const *program, int64_
     if (outcome != CHILD_STARTED)
         child_end(child);
     return outcome;
+}
+
+void child_accept(struct child *child, struct bystander *bystander)
+{
+    child->bystander = bystander;
+    descendants_spare_one(&child->descendants, bystander->pid);
 }
 
 void child_reap(struct child *child)

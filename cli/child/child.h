@@ -9,6 +9,13 @@
 #include "child/descendants.h"
 #include "child/supervisor.h"
 
+/* Another child of mcds beside the program. */
+struct bystander {
+    pid_t pid; /* 0: none */
+    bool is_ended;
+    int wait_status; /* as waitpid gives it, when it has ended */
+};
+
 struct child {
     struct supervisor supervisor;
     pid_t group;                    /* also the process id of the program */
@@ -20,6 +27,7 @@ struct child {
     bool is_unwatched;              /* the supervisor was killed */
     bool is_orphaned;               /* and the program had not ended by then */
     struct descendants descendants; /* which are ours to kill when it is orphaned */
+    struct bystander *bystander;    /* or NULL */
 };
 
 /* The program inherits the signal actions that mcds was started with, and streams for its output. */
@@ -45,6 +53,9 @@ enum child_outcome {
  * CHILD_STARTED. */
 enum child_outcome child_start(struct child *child, char *const *program, int64_t kill_at_ns,
                                const struct inheritance *inheritance, int *reason_out);
+
+/* A child that mcds has just started for itself: child_reap records its end, and child_sweep spares it. */
+void child_accept(struct child *child, struct bystander *bystander);
 
 /* Records which processes have ended or stopped. */
 void child_reap(struct child *child);

@@ -68,11 +68,17 @@ bool descendants_kill(const struct descendants *descendants,
     return kill_by_number(descendants, reap, context);
 }
 
+void descendants_spare_one(struct descendants *descendants, pid_t pid)
+{
+    if (descendants->spared_count < SPARED_MAX)
+        descendants->spared[descendants->spared_count++] = pid;
+}
+
 static bool spare_child(void *context, const struct process *process)
 {
     struct descendants *descendants = context;
     if (process->parent == getpid())
-        descendants->spared[descendants->spared_count++] = process->pid;
+        descendants_spare_one(descendants, process->pid);
     return descendants->spared_count < SPARED_MAX;
 }
 

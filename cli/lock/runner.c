@@ -108,8 +108,8 @@ static void kill_group(struct runner *runner, int64_t now_ns)
     runner->next_at_ns = now_ns + STUCK_NS;
 }
 
-/* `cause` is the library's sentence, or "". */
-static void lose(struct runner *runner, const char *why, const char *cause)
+/* `reason` is for --on-lost; `cause` is the library's sentence, or "". */
+static void lose(struct runner *runner, const char *reason, const char *why, const char *cause)
 {
     bool has_cause = cause[0] != '\0';
     if (!runner->is_lost)
@@ -118,6 +118,18 @@ static void lose(struct runner *runner, const char *why, const char *cause)
                  runner->tenure.kind->lease, why, has_cause ? " (" : "", cause,
                  has_cause ? ")" : "");
     runner->is_lost = true;
+    on_lost_note(&runner->on_lost, reason);
+}
+
+static const char *reason_of(int result)
+{
+    return result == MCDS_EXPIRED ? "expired" : "lost";
+}
+
+/* After a signal to the group, which it must not delay. */
+static void run_on_lost(struct runner *runner)
+{
+    on_lost_step(&runner->on_lost, &runner->child, &runner->watch.inheritance);
 }
 
 /* Handles the outcome of a renewal. */
@@ -132,7 +144,8 @@ static void learn(struct runner *runner)
         break;
     case MCDS_LOST:
     case MCDS_EXPIRED:
-        lose(runner, "was lost; stopping the command", runner->renewer.message);
+        lose(runner, reason_of(runner->renewer.result), "was lost; stopping the command",
+             runner->renewer.message);
         if (runner->phase < PHASE_STOPPING)
             stop_group(runner, least(now_ns + kill_ahead_ns(runner), runner->deadline_ns));
         runner->renew_at_ns = INT64_MAX;
@@ -154,12 +167,13 @@ static bool is_to_renew(const struct runner *runner)
 static void keep_time(struct runner *runner, int64_t now_ns)
 {
     if (runner->phase < PHASE_KILLED && now_ns >= runner->deadline_ns - kill_ahead_ns(runner)) {
-        lose(runner, "could not be renewed in time; the command was killed",
+        lose(runner, "unrenewed", "could not be renewed in time; the command was killed",
              runner->renewer.message);
         kill_group(runner, now_ns);
     } else if (runner->phase < PHASE_STOPPING &&
                now_ns >= runner->deadline_ns - stop_ahead_ns(runner)) {
-        lose(runner, "cannot be renewed; stopping the command", runner->renewer.message);
+        lose(runner, "unrenewed", "cannot be renewed; stopping the command",
+             runner->renewer.message);
         stop_group(runner, runner->deadline_ns - kill_ahead_ns(runner));
     } else if (runner->phase == PHASE_RESTING && now_ns >= runner->next_at_ns) {
         stop_group(runner, now_ns + STOP_MAX_NS);
@@ -242,6 +256,7 @@ static void watch_group(struct runner *runner)
             learn(runner);
         /* Checked before a signal that continues the group: the lease may have ended. */
         keep_time(runner, watch_now_ns());
+        run_on_lost(runner);
         take_signals(runner);
     }
 }
@@ -283,6 +298,7 @@ static int release(struct runner *runner, int status)
                  "overlapped with another's",
                  runner->tenure.kind->noun, runner->command->arguments[0],
                  runner->tenure.kind->lease);
+        on_lost_note(&runner->on_lost, reason_of(result));
         return STATUS_LOST;
     }
     const struct tenure_kind *kind = runner->tenure.kind;
@@ -314,6 +330,15 @@ static void take_interrupt(struct runner *runner)
         runner->ended_by = number;
 }
 
+/* The release may have found the loss. */
+static void end_on_lost(struct runner *runner)
+{
+    run_on_lost(runner);
+    int number = on_lost_end(&runner->on_lost, &runner->watch);
+    if (runner->ended_by == 0)
+        runner->ended_by = number;
+}
+
 static int watch_to_the_end(struct runner *runner)
 {
     if (!renewer_start(&runner->renewer, &runner->tenure)) {
@@ -331,12 +356,15 @@ static int watch_to_the_end(struct runner *runner)
     renewer_end(&runner->renewer);
     note_end(runner);
     runner->end = RUNNER_ENDED;
+    int status = STATUS_LOST;
     if (runner->is_lost) {
         give_up(runner);
-        return STATUS_LOST;
+    } else {
+        take_interrupt(runner);
+        status = release(runner, child_status(&runner->child));
     }
-    take_interrupt(runner);
-    return release(runner, child_status(&runner->child));
+    end_on_lost(runner);
+    return status;
 }
 
 /* False: it cannot be made, and that was reported. */
@@ -420,6 +448,7 @@ static void begin_anew(struct runner *runner)
     runner->end = RUNNER_NOT_RUN;
     runner->phase = PHASE_RUNNING;
     runner->is_lost = false;
+    on_lost_init(&runner->on_lost, runner->session, runner->command);
     runner->is_reach_told = false;
 }
 
@@ -454,47 +483,4 @@ int runner_run(struct runner *runner)
     int status = end_relay(runner, run_program(runner));
     close_input(runner);
     return status;
-}
-
-void runner_close(struct runner *runner)
-{
-    runner->tenure.kind->close(runner->tenure.handle);
-    runner->tenure.handle = NULL;
-}
-
-static int refuse_private(struct session *session, const struct command *command,
-                          const struct tenure_kind *kind)
-{
-    char sentence[400];
-    (void)snprintf(sentence, sizeof sentence,
-                   "%s '%.200s': only this process sees a memory: store, so %s; name a shared "
-                   "store with -s",
-                   kind->noun, command->arguments[0], kind->why_shared);
-    report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
-    return STATUS_USAGE;
-}
-
-int runner_open(struct runner *runner, struct session *session, const struct command *command,
-                const struct tenure_kind *kind)
-{
-    const struct noun *noun = command->noun;
-    const char *against = noun->why_not != NULL ? noun->why_not(command) : NULL;
-    *runner = (struct runner){.session = session, .command = command, .tenure = {.kind = kind}};
-    if (against != NULL) {
-        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", against);
-        return STATUS_USAGE;
-    }
-    if (session_is_private(session))
-        return refuse_private(session, command, kind);
-    int status = session_open_store(session);
-    if (status != STATUS_DONE)
-        return status;
-    int result = kind->open(session->store, command, &runner->tenure.handle);
-    if (result != MCDS_OK)
-        return report(&session->output, command, NULL, result, NULL);
-    if (watch_open(&runner->watch, &session->pipe_before, &session->size_before))
-        return STATUS_DONE;
-    say(runner, "this process has too many files open (ulimit -n); raise the limit");
-    runner_close(runner);
-    return STATUS_INTERNAL;
 }

@@ -5,6 +5,7 @@
 
 #include "child/child.h"
 #include "lock/acquire.h"
+#include "lock/on_lost.h"
 #include "lock/renewer.h"
 #include "lock/tenure.h"
 #include "lock/watch.h"
@@ -37,6 +38,7 @@ struct runner {
     struct relay *relay; /* of the output of COMMAND; NULL: COMMAND has that of mcds */
     enum runner_phase phase;
     bool is_lost;
+    struct on_lost on_lost;
     bool is_reach_told; /* that a process cannot be signalled */
     int64_t deadline_ns;
     int64_t span_ns;  /* from a renewal to its deadline */

@@ -62,6 +62,8 @@ static bool is_one_way(struct reader *reader)
                                            "each other"
                                          : "a command, --info, --settle and --forget exclude "
                                            "each other");
+    if (is_given(command, OPTION_ON_LOST) && command->program == NULL)
+        return reader_wrong_usage(reader, "--on-lost is for a command: give it after --");
     if (is_given(command, OPTION_WAIT) && is_given(command, OPTION_NOWAIT))
         return reader_wrong_usage(reader, "--wait and --no-wait exclude each other");
     return true;

@@ -106,6 +106,7 @@ enum option_id {
     OPTION_MAY_LOSE,
     OPTION_TOKEN,
     OPTION_TOKEN_FD,
+    OPTION_ON_LOST,
     OPTION_COUNT
 };
 

@@ -7,15 +7,18 @@
 
 #define LOCK                                                                                   \
     (BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |            \
-     BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK) | BIT(OPTION_DROP))
+     BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK) | BIT(OPTION_DROP) |             \
+     BIT(OPTION_ON_LOST))
 #define TOKEN (BIT(OPTION_TOKEN) | BIT(OPTION_TOKEN_FD))
 #define PERMIT                                                                                 \
     (BIT(OPTION_PERMITS) | BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) |         \
-     BIT(OPTION_EXIT) | BIT(OPTION_LABEL))
+     BIT(OPTION_EXIT) | BIT(OPTION_LABEL) | BIT(OPTION_ON_LOST))
 #define ONCE                                                                                   \
     (BIT(OPTION_IN) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |               \
-     BIT(OPTION_INFO))
-#define LEADER (BIT(OPTION_LEASE) | BIT(OPTION_LABEL) | BIT(OPTION_REST) | BIT(OPTION_ONCE))
+     BIT(OPTION_INFO) | BIT(OPTION_ON_LOST))
+#define LEADER                                                                                 \
+    (BIT(OPTION_LEASE) | BIT(OPTION_LABEL) | BIT(OPTION_REST) | BIT(OPTION_ONCE) |             \
+     BIT(OPTION_ON_LOST))
 
 const struct verb lock_verbs[] = {
     {.word = "",

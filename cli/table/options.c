@@ -307,5 +307,8 @@ const struct parameter options[OPTION_COUNT] = {
         "renew, release: standard input)"),
     [OPTION_TOKEN_FD] = NUMBER(NONE, "token-fd", "N", 0, 1023,
                                "open file descriptor of the token"),
+    [OPTION_ON_LOST] = TEXT(
+        NONE, "on-lost", "CMD", 0,
+        "run 'sh -c CMD' once when the lease is lost or cannot be renewed; killed after 10s"),
     [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
 };

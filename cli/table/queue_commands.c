@@ -29,7 +29,7 @@ const struct verb queue_verbs[] = {
      .arguments = takes_name,
      .options = BIT(OPTION_VISIBLE) | BIT(OPTION_TRIES) | BIT(OPTION_JOB_WAIT) |
                 BIT(OPTION_DELAY) | BIT(OPTION_UNTIL_EMPTY) | BIT(OPTION_JOBS_MAX) |
-                BIT(OPTION_MAY_LOSE),
+                BIT(OPTION_MAY_LOSE) | BIT(OPTION_ON_LOST),
      .overlap = OVERLAP_NEVER,
      .makes = true,
      .run = queue_work,
