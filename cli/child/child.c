@@ -120,14 +120,15 @@ static void end_orphans(struct child *child)
         (void)poll(NULL, 0, ORPHAN_STEP_MS);
 }
 
-/* Takes the news of the start. A supervisor that is stopped until `kill_at_ns` is killed. One that
- * was killed may have said too little: the program counts as started from its fork on, and
- * child_reap finds out how it ended. */
+/* Takes the news of the start. A supervisor that has not started the program at `kill_at_ns`,
+ * because it is stopped or gets no processor time, is killed. One that was killed may have said too
+ * little: the program counts as started from its fork on, and child_reap finds out how it ended. */
 static enum child_outcome hear_of_start(struct child *child, int64_t kill_at_ns,
                                         int *reason_out)
 {
     struct supervisor_news news;
     int64_t until_ns = kill_at_ns;
+    bool is_late = false;
     for (;;) {
         bool is_told = supervisor_next(&child->supervisor, until_ns, &news);
         if (is_told && news.kind == NEWS_FORKED) {
@@ -142,8 +143,9 @@ static enum child_outcome hear_of_start(struct child *child, int64_t kill_at_ns,
             if (child->group > 0)
                 return CHILD_STARTED;
             child->is_unwatched = true;
+            is_late = is_late || supervisor_now_ns() >= kill_at_ns;
             if (until_ns == INT64_MAX)
-                return CHILD_UNGUARDED;
+                return is_late ? CHILD_LATE : CHILD_UNGUARDED;
             until_ns = INT64_MAX; /* to the end of the pipe, from where on no program starts */
         }
     }

@@ -133,7 +133,7 @@ static bool wait_for_children(void *context, bool wait)
     return reap(watchman);
 }
 
-static int64_t now_ns(void)
+int64_t supervisor_now_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_BOOTTIME, &now);
@@ -145,8 +145,8 @@ static int64_t now_ns(void)
 static bool sweep(struct watchman *watchman)
 {
     bool is_left = true;
-    int64_t until_ns = now_ns() + SWEEP_NS;
-    while (is_left && now_ns() < until_ns) {
+    int64_t until_ns = supervisor_now_ns() + SWEEP_NS;
+    while (is_left && supervisor_now_ns() < until_ns) {
         is_left = descendants_kill(&watchman->descendants, wait_for_children, watchman);
         if (is_left)
             (void)wait_for_children(watchman, true);
@@ -248,7 +248,7 @@ static bool start_in_time(struct watchman *watchman, int64_t kill_at_ns,
         tell(watchman, NEWS_FAILED, EMFILE);
         return false;
     }
-    if (now_ns() >= kill_at_ns) {
+    if (supervisor_now_ns() >= kill_at_ns) {
         tell(watchman, NEWS_LATE, 0);
         return false;
     }
@@ -342,7 +342,7 @@ bool supervisor_next(const struct supervisor *supervisor, int64_t until_ns,
     bool is_endless = until_ns == INT64_MAX;
     /* In steps: the clock of poll stops while the machine is suspended. */
     while (poll(&waited, 1, is_endless ? -1 : until_ns > 0 ? WAIT_STEP_MS : 0) <= 0)
-        if (!is_endless && (until_ns == 0 || now_ns() >= until_ns))
+        if (!is_endless && (until_ns == 0 || supervisor_now_ns() >= until_ns))
             return false;
     return read(supervisor->news, news_out, sizeof *news_out) == (ssize_t)sizeof *news_out;
 }

@@ -48,6 +48,8 @@ struct supervisor_news {
     int32_t number;
 };
 
+/* The clock of all deadlines here; it runs while the machine is suspended. */
+int64_t supervisor_now_ns(void);
 /* Forks the supervisor. In the process of the command it calls `become`, which returns only when the
  * command cannot be run: an errno. The supervisor kills all at `kill_at_ns`, as after
  * supervisor_deadline; from that time on it does not start the command. NEWS_STARTED, NEWS_FAILED or

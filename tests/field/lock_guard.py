@@ -288,7 +288,8 @@ class LockGuardTest(unittest.TestCase):
     def test_a_guard_that_is_stopped_before_the_command_could_start(self):
         mark = os.path.join(self.fixture.folder, "mark")
         holder = self.start_at("unforked-stopped", "-t", LEASE, "--", "touch", mark)
-        self.assertEqual(holder.wait(LIMIT_S), 70)
+        self.assertEqual(holder.wait(LIMIT_S), 79)
+        self.assertIn("the lease ended before the command could start", holder.stderr.read())
         self.assertFalse(os.path.exists(mark))
 
     def test_the_last_news_of_a_killed_guard_counts(self):
