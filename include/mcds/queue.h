@@ -114,7 +114,7 @@ typedef struct mcds_job {
     bool is_held;
     bool was_lost; /* set by mcds_queue_next: another worker may have had the previous job */
     /* private */
-    uint64_t birth;
+    uint64_t incarnation;
     uint64_t part;
     uint64_t number;
     uint64_t reserved;

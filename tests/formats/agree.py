@@ -150,9 +150,9 @@ class AgreeTest(unittest.TestCase):
         self.mcds("counter", "add", "hits: all", "41")
         self.mcds("counter", "add", "hits: all")
         key = b"mcds:c1:hits%3A%20all"
-        value, birth = reader.number(key, *self.server.get(key))
+        value, incarnation = reader.number(key, *self.server.get(key))
         self.assertEqual(value, 42)
-        self.assertLess(abs(birth - time.time()), 60)
+        self.assertLess(abs(incarnation - time.time()), 60)
         self.mcds("counter", "add", "depth", "--signed", "-7")
         self.assertEqual(reader.number(b"mcds:c1:depth", *self.server.get(b"mcds:c1:depth"))[0], -7)
         self.mcds("counter", "add", "page", "--plain", "7")
@@ -395,11 +395,11 @@ class AgreeTest(unittest.TestCase):
         told = subprocess.run([QUEUE, self.uri], text=True, stdout=subprocess.PIPE, check=True).stdout
         self.assertEqual(told, "job 300\n")
         found = maps.read(self.server, b"mcds:q1:jobs")
-        birth, first, last = jobs.numbers(found.pop(b"h")[0])
+        incarnation, first, last = jobs.numbers(found.pop(b"h")[0])
         self.assertTrue(first > 0 and last > first)
         kept, dead = {}, []
         for element, (value, expires) in found.items():
-            self.assertEqual(element[1:9], birth.to_bytes(8, "little"))
+            self.assertEqual(element[1:9], incarnation.to_bytes(8, "little"))
             number = int.from_bytes(element[9:15], "little")
             if element[:1] == b"x":
                 dead.append(jobs.dead(value))

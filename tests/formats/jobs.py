@@ -85,15 +85,15 @@ def push(entries, time_ms, element, order):
 
 
 def raise_numbers(entries, element, order):
-    birth, first, last = order.number(8), order.varint(), order.varint()
+    incarnation, first, last = order.number(8), order.varint(), order.varint()
     if element not in entries:
         if first == last == 0:
-            entries[element] = struct.pack("<Q", birth) + bytes(12), 0
+            entries[element] = struct.pack("<Q", incarnation) + bytes(12), 0
         return
     old = numbers(entries[element][0])
-    if old[0] == birth:
+    if old[0] == incarnation:
         first, last = max(first, old[1]), max(last, old[2])
-        entries[element] = (struct.pack("<Q", birth) + first.to_bytes(6, "little")
+        entries[element] = (struct.pack("<Q", incarnation) + first.to_bytes(6, "little")
                             + last.to_bytes(6, "little")), 0
 
 

@@ -93,7 +93,7 @@ class Bytes:
 
 
 def number(key, flags, value):
-    """The value, and the second of birth."""
+    """The value, and the second of its incarnation."""
     count = int(value)
     assert value.strip().isdigit() and count < 2**63 and flags > 1600000000, (key, flags, value)
     is_signed = count >= 2**61

@@ -16,7 +16,7 @@
 #define NOW_MS INT64_C(1700000000000)
 #define VISIBLE_MS 1000
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
-#define BIRTH UINT64_C(0x1234567)
+#define INCARNATION UINT64_C(0x1234567)
 
 /* One entry, changed by orders as the records of a key change it. */
 struct part {
@@ -252,28 +252,29 @@ static void a_mark_stays_for_a_day(void **state)
     end(&part);
 }
 
-static enum mcds__map_code raise_to(struct part *part, uint64_t birth, uint64_t first,
+static enum mcds__map_code raise_to(struct part *part, uint64_t incarnation, uint64_t first,
                                     uint64_t last)
 {
     uint8_t order[MCDS__JOBS_ORDER_MAX];
-    return apply(part, (mcds_bytes){order, mcds__jobs_write_raise(birth, first, last, order)});
+    return apply(part,
+                 (mcds_bytes){order, mcds__jobs_write_raise(incarnation, first, last, order)});
 }
 
-static void numbers_rise_within_a_birth(void **state)
+static void numbers_rise_within_an_incarnation(void **state)
 {
     struct part part;
     struct mcds__jobs_numbers numbers;
     (void)state;
     begin(&part);
-    assert_int_equal(raise_to(&part, BIRTH, 0, 1), MCDS__MAP_ABSENT);
-    assert_int_equal(raise_to(&part, BIRTH, 0, 0), MCDS__MAP_CHANGED);
-    assert_int_equal(raise_to(&part, BIRTH + 2, 0, 0), MCDS__MAP_DIFFERS);
-    assert_int_equal(raise_to(&part, BIRTH, 2, 7), MCDS__MAP_CHANGED);
-    assert_int_equal(raise_to(&part, BIRTH, 3, 3), MCDS__MAP_CHANGED);
-    assert_int_equal(raise_to(&part, BIRTH, 0, 1), MCDS__MAP_CHANGED);
-    assert_int_equal(raise_to(&part, BIRTH + 2, 9, 9), MCDS__MAP_DIFFERS);
+    assert_int_equal(raise_to(&part, INCARNATION, 0, 1), MCDS__MAP_ABSENT);
+    assert_int_equal(raise_to(&part, INCARNATION, 0, 0), MCDS__MAP_CHANGED);
+    assert_int_equal(raise_to(&part, INCARNATION + 2, 0, 0), MCDS__MAP_DIFFERS);
+    assert_int_equal(raise_to(&part, INCARNATION, 2, 7), MCDS__MAP_CHANGED);
+    assert_int_equal(raise_to(&part, INCARNATION, 3, 3), MCDS__MAP_CHANGED);
+    assert_int_equal(raise_to(&part, INCARNATION, 0, 1), MCDS__MAP_CHANGED);
+    assert_int_equal(raise_to(&part, INCARNATION + 2, 9, 9), MCDS__MAP_DIFFERS);
     assert_true(mcds__jobs_read_numbers(part.entry.value, &numbers));
-    assert_true(numbers.birth == BIRTH && numbers.first == 3 && numbers.last == 7);
+    assert_true(numbers.incarnation == INCARNATION && numbers.first == 3 && numbers.last == 7);
     assert_int_equal(claim(&part), MCDS__MAP_NO_NUMBER);
     assert_int_equal(push(&part, true, 0, 1, mcds_text("a")), MCDS__MAP_NO_NUMBER);
     end(&part);
@@ -317,7 +318,7 @@ int main(void)
         cmocka_unit_test(a_claim_ends_the_one_before),
         cmocka_unit_test(a_full_part_takes_no_more),
         cmocka_unit_test(a_mark_stays_for_a_day),
-        cmocka_unit_test(numbers_rise_within_a_birth),
+        cmocka_unit_test(numbers_rise_within_an_incarnation),
         cmocka_unit_test(bytes_of_strangers_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

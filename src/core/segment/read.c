@@ -464,7 +464,7 @@ enum mcds__step mcds__segment_survey_step(struct mcds__segment_read *read, uint3
             read->stream, &read->scratch->requests[2 * count].reply);
     for (uint32_t i = 0; i < count; i++) {
         const mcds_reply *reply = &mcds__segment_read_request(read, i)->reply;
-        read->births[i] = exists(read, i) ? reply->flags : 0;
+        read->incarnations[i] = exists(read, i) ? reply->flags : 0;
         read->peers[i] = reply->peer;
         read->kinds[i] = exists(read, i) ? MCDS__SEGMENT_SHORT : MCDS__SEGMENT_NOTHING;
         if (mcds__segment_count_of(&read->scratch->requests[i].reply, &read->values) > 0 ||

@@ -68,9 +68,9 @@ struct mcds__segment_read {
     uint32_t all_count;
     uint32_t all_scratch;
     struct mcds__segment_item *all;
-    uint8_t kinds[MCDS__SEGMENT_SURVEY_MAX];     /* of a survey */
-    uint32_t births[MCDS__SEGMENT_SURVEY_MAX];   /* of the first segments; 0: missing */
-    const char *peers[MCDS__SEGMENT_SURVEY_MAX]; /* their servers */
+    uint8_t kinds[MCDS__SEGMENT_SURVEY_MAX];         /* of a survey */
+    uint32_t incarnations[MCDS__SEGMENT_SURVEY_MAX]; /* of the first segments; 0: missing */
+    const char *peers[MCDS__SEGMENT_SURVEY_MAX];     /* their servers */
     uint32_t *table;
     uint32_t table_size;
     mcds_buffer values;

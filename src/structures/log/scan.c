@@ -71,7 +71,7 @@ static void note_first_segment(struct mcds__log_scan *scan)
 {
     assert(scan->is_survey && scan->chunk < scan->width);
     uint32_t known = scan->incarnations[scan->chunk];
-    uint32_t incarnation = scan->read.births[scan->chunk];
+    uint32_t incarnation = scan->read.incarnations[scan->chunk];
     if (incarnation != 0)
         mcds__segment_note_sight(&scan->log->segments, next_chunk(scan), incarnation);
     scan->is_told = known != 0 && known != incarnation &&

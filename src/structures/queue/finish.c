@@ -34,7 +34,8 @@ static enum mcds__step finish_ask_part(struct mcds__queue_finish *finish,
     assert(order == MCDS__JOBS_OPEN || order == MCDS__JOBS_FORGET);
     finish->stage = stage;
     operation->tries = 1;
-    if (!mcds__queue_begin_order(work, mcds__queue_part_element(finish->birth, part, element),
+    if (!mcds__queue_begin_order(work,
+                                 mcds__queue_part_element(finish->incarnation, part, element),
                                  (mcds_bytes){&byte, 1}, false))
         return finish_no_memory(operation);
     return mcds__queue_finish_step(finish, work, operation);
@@ -52,7 +53,7 @@ static enum mcds__step take_finish_numbers(struct mcds__queue_finish *finish,
     if (operation->result != MCDS_OK)
         return step;
     struct mcds__jobs_numbers numbers = mcds__queue_numbers(work->queue);
-    finish->birth = numbers.birth;
+    finish->incarnation = numbers.incarnation;
     finish->part = numbers.first;
     finish->first = mcds__queue_unfinished(work->queue);
     if (finish->first == finish->part)
@@ -73,13 +74,14 @@ static enum mcds__step take_opened(struct mcds__queue_finish *finish,
     if (operation->result != MCDS_OK && operation->result != MCDS_LOST)
         return step;
     if (operation->result == MCDS_LOST) {
-        mcds__queue_note(work->queue, finish->birth, finish->first, MCDS__QUEUE_FINISHED);
+        mcds__queue_note(work->queue, finish->incarnation, finish->first, MCDS__QUEUE_FINISHED);
         return step;
     }
-    assert(finish->part < finish->first && finish->birth != 0);
+    assert(finish->part < finish->first && finish->incarnation != 0);
     finish->stage = FINISH_RAISE;
     operation->tries = 1;
-    size_t length = mcds__jobs_write_raise(finish->birth, finish->first, finish->first, order);
+    size_t length = mcds__jobs_write_raise(finish->incarnation, finish->first, finish->first,
+                                           order);
     if (!mcds__queue_begin_order(work, mcds__queue_numbers_element(),
                                  (mcds_bytes){order, length}, false))
         return finish_no_memory(operation);
@@ -104,7 +106,8 @@ static enum mcds__step take_raised(struct mcds__queue_finish *finish,
     enum mcds__step step = mcds__queue_step_update(work, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
-    const struct mcds__jobs_numbers raised = {finish->birth, finish->first, finish->first};
+    const struct mcds__jobs_numbers raised = {finish->incarnation, finish->first,
+                                              finish->first};
     if (work->update.code != MCDS__MAP_CHANGED)
         return mcds__operation_finish(operation, MCDS_OK);
     mcds__queue_raise(work->queue, &raised);

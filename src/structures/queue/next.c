@@ -93,15 +93,17 @@ static enum mcds__step next_ask_numbers(struct mcds__queue_next *next)
     return next_step_on(next);
 }
 
-static enum mcds__step ask_done(struct mcds__queue_next *next, uint64_t birth, uint64_t part,
-                                const struct mcds__jobs_receipt *receipt, uint8_t stage)
+static enum mcds__step ask_done(struct mcds__queue_next *next, uint64_t incarnation,
+                                uint64_t part, const struct mcds__jobs_receipt *receipt,
+                                uint8_t stage)
 {
     uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
     uint8_t order[MCDS__JOBS_ORDER_MAX];
     next->stage = stage;
     next->base.tries = 1;
     size_t length = mcds__jobs_write_receipt(MCDS__JOBS_DONE, receipt, 0, order);
-    if (!mcds__queue_begin_order(&next->work, mcds__queue_part_element(birth, part, element),
+    if (!mcds__queue_begin_order(&next->work,
+                                 mcds__queue_part_element(incarnation, part, element),
                                  (mcds_bytes){order, length}, false))
         return next_fail_memory(next);
     return next_step_on(next);
@@ -110,7 +112,7 @@ static enum mcds__step ask_done(struct mcds__queue_next *next, uint64_t birth, u
 static enum mcds__step ask_held_done(struct mcds__queue_next *next)
 {
     const struct mcds__jobs_receipt receipt = {next->job->number, next->job->tries};
-    return ask_done(next, next->job->birth, next->job->part, &receipt, NEXT_DONE);
+    return ask_done(next, next->job->incarnation, next->job->part, &receipt, NEXT_DONE);
 }
 
 static enum mcds__step next_ask_claim(struct mcds__queue_next *next)
@@ -119,7 +121,7 @@ static enum mcds__step next_ask_claim(struct mcds__queue_next *next)
     uint8_t order[MCDS__JOBS_ORDER_MAX];
     const mcds_job *job = next->job;
     struct mcds__jobs_receipt ended = {0, 0};
-    if (job->is_held && (job->birth != next->birth || job->part != next->part))
+    if (job->is_held && (job->incarnation != next->incarnation || job->part != next->part))
         return ask_held_done(next);
     if (job->is_held)
         ended = (struct mcds__jobs_receipt){job->number, job->tries};
@@ -127,11 +129,11 @@ static enum mcds__step next_ask_claim(struct mcds__queue_next *next)
     next->base.tries = 1;
     next->claimed_ns = mcds__monotonic_ns(next->base.env);
     next->sight = (struct mcds__queue_sight){0};
-    assert(next->birth != 0 && next->part < (uint64_t)MCDS__JOBS_NUMBER_MAX);
+    assert(next->incarnation != 0 && next->part < (uint64_t)MCDS__JOBS_NUMBER_MAX);
     size_t length = mcds__jobs_write_claim(next->work.queue->visible_ms, &ended, order);
-    if (!mcds__queue_begin_order(&next->work,
-                                 mcds__queue_part_element(next->birth, next->part, element),
-                                 (mcds_bytes){order, length}, false))
+    if (!mcds__queue_begin_order(
+            &next->work, mcds__queue_part_element(next->incarnation, next->part, element),
+            (mcds_bytes){order, length}, false))
         return next_fail_memory(next);
     next->work.update.see = see_claimed;
     return next_step_on(next);
@@ -142,8 +144,8 @@ static enum mcds__step ask_part(struct mcds__queue_next *next, uint8_t stage)
     uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
     next->stage = stage;
     next->base.tries = 1;
-    if (!mcds__queue_begin_get(&next->work,
-                               mcds__queue_part_element(next->birth, next->part, element)))
+    if (!mcds__queue_begin_get(
+            &next->work, mcds__queue_part_element(next->incarnation, next->part, element)))
         return next_fail_memory(next);
     return next_step_on(next);
 }
@@ -179,9 +181,9 @@ static enum mcds__step next_begin_round(struct mcds__queue_next *next)
     mcds_queue *queue = next->work.queue;
     struct mcds__jobs_numbers numbers = mcds__queue_numbers(queue);
     int64_t wake_ms;
-    if (numbers.birth == 0)
+    if (numbers.incarnation == 0)
         return next->has_read ? end_round(next, INT64_MAX) : next_ask_numbers(next);
-    next->birth = numbers.birth;
+    next->incarnation = numbers.incarnation;
     if (mcds__queue_unfinished(queue) > numbers.first) {
         next->stage = NEXT_FINISH;
         mcds__queue_finish_begin(&next->finish);
@@ -200,13 +202,13 @@ static enum mcds__step pass_part(struct mcds__queue_next *next, bool is_finished
     mcds_queue *queue = next->work.queue;
     int64_t look_ms = 0;
     if (next->sight.is_closed || is_finished) {
-        const struct mcds__jobs_numbers after = {next->birth, 0, next->part + 1};
+        const struct mcds__jobs_numbers after = {next->incarnation, 0, next->part + 1};
         int64_t latest_ms = mcds__wall_ms(next->base.env) + MCDS__QUEUE_LOOK_MS;
         look_ms = next_ms < latest_ms ? next_ms : latest_ms;
         if (next->part + 1 < (uint64_t)MCDS__JOBS_NUMBER_MAX)
             mcds__queue_raise(queue, &after);
     }
-    mcds__queue_note(queue, next->birth, next->part,
+    mcds__queue_note(queue, next->incarnation, next->part,
                      is_finished ? MCDS__QUEUE_FINISHED : look_ms);
     next->from = next->part + 1;
     return look_ms == 0 && !is_finished ? end_round(next, next_ms > 0 ? next_ms : INT64_MAX)
@@ -224,8 +226,8 @@ static enum mcds__step next_take_missing(struct mcds__queue_next *next)
 static enum mcds__step take_lost_part(struct mcds__queue_next *next)
 {
     assert(next->base.result == MCDS_LOST);
-    mcds__queue_note(next->work.queue, next->birth, next->part, MCDS__QUEUE_FINISHED);
-    if (next->job->birth == next->birth && next->job->part == next->part)
+    mcds__queue_note(next->work.queue, next->incarnation, next->part, MCDS__QUEUE_FINISHED);
+    if (next->job->incarnation == next->incarnation && next->job->part == next->part)
         next->job->is_held = false;
     next->job->was_lost = !next->job->is_held;
     return MCDS__DONE;
@@ -244,7 +246,7 @@ static enum mcds__step give_job(struct mcds__queue_next *next)
     assert(bytes.length <= MCDS__JOBS_BYTES_MAX);
     if (!mcds__value_set(next->value_out, operation->env, bytes))
         return next_fail_memory(next);
-    job->birth = next->birth;
+    job->incarnation = next->incarnation;
     job->part = next->part;
     job->number = next->receipt.number;
     job->tries = next->receipt.tries;
@@ -269,7 +271,7 @@ static enum mcds__step ask_bury(struct mcds__queue_next *next)
                      mcds_buffer_append(&value, next->bytes.data, next->bytes.length);
     const struct mcds__map_command command = {
         .verb = MCDS__MAP_PUT_NEW,
-        .element = mcds__queue_dead_element(next->birth, next->part, next->receipt.number,
+        .element = mcds__queue_dead_element(next->incarnation, next->part, next->receipt.number,
                                             element),
         .value = {value.data, value.length},
     };
@@ -370,7 +372,7 @@ static enum mcds__step take_bury(struct mcds__queue_next *next)
     enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
     if (step != MCDS__DONE || next->base.result != MCDS_OK)
         return step;
-    return ask_done(next, next->birth, next->part, &next->receipt, NEXT_BURIED);
+    return ask_done(next, next->incarnation, next->part, &next->receipt, NEXT_BURIED);
 }
 
 static enum mcds__step take_buried(struct mcds__queue_next *next)

@@ -20,7 +20,7 @@ struct mcds__queue_sight {
  * All zero at the start. */
 struct mcds__queue_finish {
     uint8_t stage;
-    uint64_t birth;
+    uint64_t incarnation;
     uint64_t part;  /* the first part that is finished */
     uint64_t first; /* the one that becomes the first */
 };
@@ -38,7 +38,7 @@ struct mcds__queue_next {
     uint8_t stage;
     bool has_read; /* the numbers, in this round */
     int64_t wait_until_ns;
-    uint64_t birth;
+    uint64_t incarnation;
     uint64_t part;
     uint64_t from; /* parts below were passed in this round */
     int64_t claimed_ns;

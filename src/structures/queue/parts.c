@@ -13,24 +13,24 @@ mcds_bytes mcds__queue_numbers_element(void)
     return (mcds_bytes){"h", 1};
 }
 
-static void put_element_head(uint8_t *out, char kind, uint64_t birth, uint64_t part)
+static void put_element_head(uint8_t *out, char kind, uint64_t incarnation, uint64_t part)
 {
-    assert(birth != 0);
+    assert(incarnation != 0);
     out[0] = (uint8_t)kind;
-    mcds__put_u64(out + 1, birth);
+    mcds__put_u64(out + 1, incarnation);
     mcds__put_time(out + 9, (int64_t)part);
 }
 
-mcds_bytes mcds__queue_part_element(uint64_t birth, uint64_t part, uint8_t *out)
+mcds_bytes mcds__queue_part_element(uint64_t incarnation, uint64_t part, uint8_t *out)
 {
-    put_element_head(out, 'p', birth, part);
+    put_element_head(out, 'p', incarnation, part);
     return (mcds_bytes){out, PART_ELEMENT};
 }
 
-mcds_bytes mcds__queue_dead_element(uint64_t birth, uint64_t part, uint64_t number,
+mcds_bytes mcds__queue_dead_element(uint64_t incarnation, uint64_t part, uint64_t number,
                                     uint8_t *out)
 {
-    put_element_head(out, 'x', birth, part);
+    put_element_head(out, 'x', incarnation, part);
     mcds__put_time(out + PART_ELEMENT, (int64_t)number);
     return (mcds_bytes){out, DEAD_ELEMENT};
 }
@@ -48,7 +48,7 @@ bool mcds__queue_is_dead(mcds_bytes element)
 struct mcds__jobs_numbers mcds__queue_numbers(mcds_queue *queue)
 {
     pthread_mutex_lock(&queue->mutex);
-    struct mcds__jobs_numbers numbers = {queue->birth, queue->first, queue->last};
+    struct mcds__jobs_numbers numbers = {queue->incarnation, queue->first, queue->last};
     pthread_mutex_unlock(&queue->mutex);
     assert(numbers.first <= numbers.last);
     return numbers;
@@ -74,13 +74,13 @@ static void raise_first(mcds_queue *queue, uint64_t first)
     queue->first = first;
     if (queue->last < first)
         queue->last = first;
-    assert(queue->first <= queue->last && queue->birth != 0);
+    assert(queue->first <= queue->last && queue->incarnation != 0);
 }
 
 /* The mutex is held. */
 static void raise_known_numbers(mcds_queue *queue, const struct mcds__jobs_numbers *numbers)
 {
-    assert(queue->birth == numbers->birth && numbers->first <= numbers->last);
+    assert(queue->incarnation == numbers->incarnation && numbers->first <= numbers->last);
     if (numbers->first > queue->first)
         raise_first(queue, numbers->first);
     if (numbers->last > queue->last)
@@ -90,7 +90,7 @@ static void raise_known_numbers(mcds_queue *queue, const struct mcds__jobs_numbe
 void mcds__queue_raise(mcds_queue *queue, const struct mcds__jobs_numbers *numbers)
 {
     pthread_mutex_lock(&queue->mutex);
-    if (queue->birth == numbers->birth)
+    if (queue->incarnation == numbers->incarnation)
         raise_known_numbers(queue, numbers);
     pthread_mutex_unlock(&queue->mutex);
 }
@@ -100,8 +100,8 @@ void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbe
     static const struct mcds__jobs_numbers none;
     numbers = numbers != NULL ? numbers : &none;
     pthread_mutex_lock(&queue->mutex);
-    if (queue->birth != numbers->birth) {
-        queue->birth = numbers->birth;
+    if (queue->incarnation != numbers->incarnation) {
+        queue->incarnation = numbers->incarnation;
         queue->first = queue->last = 0;
         memset(queue->look_ms, 0, sizeof queue->look_ms);
     }
@@ -110,10 +110,10 @@ void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbe
     pthread_mutex_unlock(&queue->mutex);
 }
 
-void mcds__queue_note(mcds_queue *queue, uint64_t birth, uint64_t part, int64_t look_ms)
+void mcds__queue_note(mcds_queue *queue, uint64_t incarnation, uint64_t part, int64_t look_ms)
 {
     pthread_mutex_lock(&queue->mutex);
-    if (queue->birth == birth && part >= queue->first &&
+    if (queue->incarnation == incarnation && part >= queue->first &&
         part - queue->first < MCDS__QUEUE_WINDOW)
         *look_of(queue, part) = look_ms;
     pthread_mutex_unlock(&queue->mutex);

@@ -31,7 +31,7 @@ struct queue_push {
     bool was_closed; /* the last refusal was by a part that is closed or lost, not missing */
     bool was_lost;
     uint32_t refusals;
-    uint64_t birth;
+    uint64_t incarnation;
     uint64_t part;
     size_t in_order; /* jobs of the record */
     bool is_single;  /* the record has a copy of the only job; the caller need not keep it */
@@ -54,7 +54,7 @@ static enum mcds__step push_ask_numbers(struct queue_push *push)
     return push_step_on(push);
 }
 
-static enum mcds__step ask_raise(struct queue_push *push, uint64_t birth, uint64_t last,
+static enum mcds__step ask_raise(struct queue_push *push, uint64_t incarnation, uint64_t last,
                                  uint8_t stage)
 {
     uint8_t order[MCDS__JOBS_ORDER_MAX];
@@ -62,7 +62,7 @@ static enum mcds__step ask_raise(struct queue_push *push, uint64_t birth, uint64
     push->base.tries = 1;
     uint64_t first = stage == PUSH_MAKE ? 0 : mcds__queue_numbers(push->work.queue).first;
     mcds_bytes bytes = {
-        order, mcds__jobs_write_raise(birth, first < last ? first : last, last, order)};
+        order, mcds__jobs_write_raise(incarnation, first < last ? first : last, last, order)};
     if (!mcds__queue_begin_order(&push->work, mcds__queue_numbers_element(), bytes,
                                  stage == PUSH_MAKE))
         return push_fail_memory(push);
@@ -102,9 +102,9 @@ static enum mcds__step ask_push(struct queue_push *push)
         return push_fail_memory(push);
     assert(push->in_order > 0);
     mcds_bytes order = {push->order.data, push->order.length};
-    if (!mcds__queue_begin_order(&push->work,
-                                 mcds__queue_part_element(push->birth, push->part, element),
-                                 order, false))
+    if (!mcds__queue_begin_order(
+            &push->work, mcds__queue_part_element(push->incarnation, push->part, element),
+            order, false))
         return push_fail_memory(push);
     return push_step_on(push);
 }
@@ -115,9 +115,9 @@ static enum mcds__step begin_push(struct queue_push *push)
     struct mcds__jobs_numbers numbers = mcds__queue_numbers(push->work.queue);
     if (push->pushed == push->count)
         return mcds__operation_finish(&push->base, MCDS_OK);
-    if (numbers.birth == 0)
+    if (numbers.incarnation == 0)
         return push_ask_numbers(push);
-    push->birth = numbers.birth;
+    push->incarnation = numbers.incarnation;
     push->part = numbers.last;
     push->opens = false;
     return ask_push(push);
@@ -129,8 +129,8 @@ static enum mcds__step go_on_after_read(struct queue_push *push)
     struct mcds__jobs_numbers numbers = mcds__queue_numbers(push->work.queue);
     assert(push->is_fresh); /* else no part may be opened */
     push->opens = true;
-    if (push->birth != numbers.birth || push->part < numbers.last) {
-        push->birth = numbers.birth;
+    if (push->incarnation != numbers.incarnation || push->part < numbers.last) {
+        push->incarnation = numbers.incarnation;
         push->part = numbers.last;
         push->opens = false;
     } else if (push->was_closed) {
@@ -147,13 +147,13 @@ static enum mcds__step push_take_numbers(struct queue_push *push)
     if (push->base.result == MCDS_NOT_FOUND && push->was_lost)
         return mcds__operation_finish(&push->base, MCDS_LOST);
     if (push->base.result == MCDS_NOT_FOUND) {
-        push->birth = mcds__random_u64(push->base.env) | 1;
-        return ask_raise(push, push->birth, 0, PUSH_MAKE);
+        push->incarnation = mcds__random_u64(push->base.env) | 1;
+        return ask_raise(push, push->incarnation, 0, PUSH_MAKE);
     }
     if (push->base.result != MCDS_OK)
         return MCDS__DONE;
     push->is_fresh = true;
-    return push->birth != 0 ? go_on_after_read(push) : begin_push(push);
+    return push->incarnation != 0 ? go_on_after_read(push) : begin_push(push);
 }
 
 /* The numbers were made, by this call or by another client. */
@@ -163,14 +163,14 @@ static enum mcds__step push_take_make(struct queue_push *push)
     if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
     if (push->work.update.code == MCDS__MAP_CHANGED) {
-        const struct mcds__jobs_numbers made = {push->birth, 0, 0};
+        const struct mcds__jobs_numbers made = {push->incarnation, 0, 0};
         mcds__queue_learn(push->work.queue, &made);
         push->is_fresh = true;
         push->part = 0;
         push->opens = true;
         return ask_push(push);
     }
-    push->birth = 0;
+    push->incarnation = 0;
     if (push->refusals++ == REFUSALS_MAX)
         return mcds__operation_explain(&push->base, MCDS_BUSY, MCDS__WHY(PARTS_FILLED));
     return push_ask_numbers(push);
@@ -184,7 +184,7 @@ static enum mcds__step note_pushed(struct queue_push *push)
         *push->pushed_out = push->pushed;
     mcds__operation_note_stored(&push->base);
     if (push->opens)
-        return ask_raise(push, push->birth, push->part, PUSH_RAISE);
+        return ask_raise(push, push->incarnation, push->part, PUSH_RAISE);
     if (push->pushed == push->count)
         return mcds__operation_finish(&push->base, MCDS_OK);
     mcds__operation_renew(&push->base);
@@ -230,10 +230,10 @@ static enum mcds__step take_raise(struct queue_push *push)
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
     if (step != MCDS__DONE)
         return step;
-    const struct mcds__jobs_numbers opened = {push->birth, 0, push->part};
+    const struct mcds__jobs_numbers opened = {push->incarnation, 0, push->part};
     if (push->base.result == MCDS_OK && push->work.update.code == MCDS__MAP_CHANGED)
         mcds__queue_raise(push->work.queue, &opened);
-    assert(push->opens && push->birth != 0);
+    assert(push->opens && push->incarnation != 0);
     push->opens = false;
     if (push->pushed == push->count)
         return mcds__operation_finish(&push->base, MCDS_OK);

@@ -61,7 +61,7 @@ static enum mcds__step step_settle(struct mcds__operation *operation)
     if (job->is_held)
         job->deadline_ns = settle->begun_ns + (int64_t)queue->visible_ms * NS_PER_MS;
     if (is_mine && settle->order == MCDS__JOBS_AGAIN)
-        mcds__queue_note(settle->work.queue, job->birth, job->part, 0);
+        mcds__queue_note(settle->work.queue, job->incarnation, job->part, 0);
     if (is_mine || operation->result == MCDS_LOST)
         return step;
     return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(CLAIM_ENDED));
@@ -99,7 +99,7 @@ static int launch_settle(mcds_queue *queue, const struct mcds__operation_kind *k
     settle->begun_ns = mcds__monotonic_ns(settle->base.env);
     size_t length = mcds__jobs_write_receipt(order, &receipt, ms, bytes);
     if (!mcds__queue_begin_order(&settle->work,
-                                 mcds__queue_part_element(job->birth, job->part, element),
+                                 mcds__queue_part_element(job->incarnation, job->part, element),
                                  (mcds_bytes){bytes, length}, false)) {
         mcds__call_forget(start, settle);
         return mcds__fail_memory("queue", queue->keyed.handle.name, kind->verb);
@@ -232,7 +232,7 @@ int mcds_queue_open(mcds_store *store, const char *name, const mcds_queue_option
     mcds__map_init(&queue->keyed.map, store, &root, MCDS__KIND_QUEUE, 0, other_forms, 0);
     queue->visible_ms = read.visible_ms > 0 ? read.visible_ms : VISIBLE_MS;
     queue->tries = read.tries;
-    assert(queue->visible_ms >= VISIBLE_MS_MIN && queue->birth == 0);
+    assert(queue->visible_ms >= VISIBLE_MS_MIN && queue->incarnation == 0);
     *queue_out = queue;
     return MCDS_OK;
 }

@@ -2,12 +2,12 @@
  *
  * A queue is a map with three kinds of entries:
  *
- *   h                       the numbers of the first and of the last part, and the birth
- *   p BIRTH PART            a part: its jobs and their claims (core/map/bucket/jobs.h)
- *   x BIRTH PART NUMBER     a dead job: its tries u32, and its bytes
+ *   h                           the numbers of the first and of the last part, and the incarnation
+ *   p INCARNATION PART          a part: its jobs and their claims (core/map/bucket/jobs.h)
+ *   x INCARNATION PART NUMBER   a dead job: its tries u32, and its bytes
  *
- * BIRTH u64, PART and NUMBER 6 bytes. The birth is drawn when `h` is made. All entries carry it,
- * so a handle that remembers a dropped queue does not change one that was made since.
+ * INCARNATION u64, PART and NUMBER 6 bytes. The incarnation is drawn when `h` is made. All entries
+ * carry it, so a handle that remembers a dropped queue does not change one that was made since.
  *
  * A worker begins at the first part, and takes the next one if a part is closed and has no job
  * that is due. A pusher uses the last part. The numbers may be too small, but never too large:
@@ -43,7 +43,7 @@ struct mcds_queue {
     uint32_t visible_ms;
     uint32_t tries;
     pthread_mutex_t mutex; /* guards all that follows */
-    uint64_t birth;        /* 0: not known */
+    uint64_t incarnation;  /* 0: not known */
     uint64_t first;
     uint64_t last;
     bool is_idle; /* the last claim found no job, so the next one looks first */
@@ -55,10 +55,10 @@ struct mcds_queue {
 struct mcds__jobs_numbers mcds__queue_numbers(mcds_queue *queue);
 /* Learn the numbers that the store has; NULL: there is no queue. */
 void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbers);
-/* Raise the numbers to at least these. No effect if the handle knows another birth. */
+/* Raise the numbers to at least these. No effect if the handle knows another incarnation. */
 void mcds__queue_raise(mcds_queue *queue, const struct mcds__jobs_numbers *numbers);
 /* Remember when to read a part again. */
-void mcds__queue_note(mcds_queue *queue, uint64_t birth, uint64_t part, int64_t look_ms);
+void mcds__queue_note(mcds_queue *queue, uint64_t incarnation, uint64_t part, int64_t look_ms);
 void mcds__queue_set_idle(mcds_queue *queue, bool is_idle);
 bool mcds__queue_is_idle(mcds_queue *queue);
 /* The first part from `from` on that may have a job at now_ms. False: none; *wake_ms_out is the
@@ -70,8 +70,8 @@ uint64_t mcds__queue_unfinished(mcds_queue *queue);
 
 /* The elements; each returns the bytes in `out`. */
 mcds_bytes mcds__queue_numbers_element(void);
-mcds_bytes mcds__queue_part_element(uint64_t birth, uint64_t part, uint8_t *out);
-mcds_bytes mcds__queue_dead_element(uint64_t birth, uint64_t part, uint64_t number,
+mcds_bytes mcds__queue_part_element(uint64_t incarnation, uint64_t part, uint8_t *out);
+mcds_bytes mcds__queue_dead_element(uint64_t incarnation, uint64_t part, uint64_t number,
                                     uint8_t *out);
 /* Whether an element is of a part, or of a dead job. */
 bool mcds__queue_is_part(mcds_bytes element);
@@ -105,7 +105,7 @@ void mcds__queue_end_work(struct mcds__queue_work *work);
 /* Whether a job is held, and its receipt is one that a call can have written. */
 static inline bool mcds__queue_is_receipt(const mcds_job *job)
 {
-    return job != NULL && job->is_held && job->birth != 0 && job->tries > 0 &&
+    return job != NULL && job->is_held && job->incarnation != 0 && job->tries > 0 &&
            job->tries <= MCDS__JOBS_TRIES_MAX && job->part < (uint64_t)MCDS__JOBS_NUMBER_MAX &&
            job->number < (uint64_t)MCDS__JOBS_NUMBER_MAX;
 }

@@ -1,4 +1,5 @@
-/* Queue: the receipt of a claim as text: BIRTH.PART.NUMBER.TRIES, the birth in hexadecimal. */
+/* Queue: the receipt of a claim as text: INCARNATION.PART.NUMBER.TRIES, the first in
+ * hexadecimal. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "base/number.h"
 #include "structures/queue/queue.h"
 
-#define BIRTH_DIGITS 16
+#define INCARNATION_DIGITS 16
 #define NUMBERS 3
 
 void mcds_queue_job_save(const mcds_job *job, char text_out[MCDS_QUEUE_JOB_TEXT])
@@ -19,22 +20,22 @@ void mcds_queue_job_save(const mcds_job *job, char text_out[MCDS_QUEUE_JOB_TEXT]
     if (!mcds__queue_is_receipt(job))
         return;
     int length = snprintf(text_out, MCDS_QUEUE_JOB_TEXT,
-                          "%016" PRIx64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu32, job->birth,
+                          "%016" PRIx64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu32, job->incarnation,
                           job->part, job->number, job->tries);
-    assert(length > BIRTH_DIGITS && length < MCDS_QUEUE_JOB_TEXT);
+    assert(length > INCARNATION_DIGITS && length < MCDS_QUEUE_JOB_TEXT);
     (void)length;
 }
 
-static bool read_birth(const char **at, uint64_t *out)
+static bool read_incarnation(const char **at, uint64_t *out)
 {
-    uint64_t birth = 0;
-    for (int i = 0; i < BIRTH_DIGITS; i++, (*at)++) {
+    uint64_t incarnation = 0;
+    for (int i = 0; i < INCARNATION_DIGITS; i++, (*at)++) {
         int digit = mcds__hex_value(**at);
         if (digit < 0)
             return false;
-        birth = birth << 4 | (uint64_t)digit;
+        incarnation = incarnation << 4 | (uint64_t)digit;
     }
-    *out = birth;
+    *out = incarnation;
     return true;
 }
 
@@ -57,7 +58,7 @@ int mcds_queue_job_load(mcds_job *job, const char *text)
     const char *at = text;
     if (job == NULL || text == NULL)
         return mcds__fail_missing("queue", "job_load", "a job and a text");
-    bool is_fine = read_birth(&at, &loaded.birth);
+    bool is_fine = read_incarnation(&at, &loaded.incarnation);
     for (size_t i = 0; i < NUMBERS; i++)
         is_fine = is_fine && read_next(&at, &numbers[i]);
     if (is_fine && *at == '\0' && numbers[NUMBERS - 1] <= MCDS__JOBS_TRIES_MAX) {
@@ -69,7 +70,7 @@ int mcds_queue_job_load(mcds_job *job, const char *text)
     if (!mcds__queue_is_receipt(&loaded))
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "queue", .verb = "job_load",
                           .wanted = "the receipt of a job", .option = "text");
-    assert(loaded.birth != 0 && loaded.deadline_ns == 0);
+    assert(loaded.incarnation != 0 && loaded.deadline_ns == 0);
     *job = loaded;
     return MCDS_OK;
 }

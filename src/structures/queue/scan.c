@@ -26,7 +26,7 @@ struct queue_scan {
     struct mcds__queue_work work;
     bool reads_parts;
     bool is_lost;
-    uint64_t birth;
+    uint64_t incarnation;
     uint64_t part;
     uint64_t left;
     mcds_queue_scan_cb visit;
@@ -38,11 +38,11 @@ static enum mcds__step scan_step_on(struct queue_scan *scan);
 static enum mcds__step scan_ask_part(struct queue_scan *scan)
 {
     uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
-    assert(scan->birth != 0);
+    assert(scan->incarnation != 0);
     scan->reads_parts = true;
     scan->base.tries = 1;
-    if (!mcds__queue_begin_get(&scan->work,
-                               mcds__queue_part_element(scan->birth, scan->part, element)))
+    if (!mcds__queue_begin_get(
+            &scan->work, mcds__queue_part_element(scan->incarnation, scan->part, element)))
         return mcds__operation_finish(&scan->base, MCDS_NO_MEMORY);
     return scan_step_on(scan);
 }
@@ -58,9 +58,9 @@ static enum mcds__step scan_take_numbers(struct queue_scan *scan)
     if (step != MCDS__DONE || scan->base.result != MCDS_OK)
         return step;
     struct mcds__jobs_numbers numbers = mcds__queue_numbers(scan->work.queue);
-    scan->birth = numbers.birth;
+    scan->incarnation = numbers.incarnation;
     scan->part = numbers.first;
-    return numbers.birth != 0 ? scan_ask_part(scan) : scan_end(scan);
+    return numbers.incarnation != 0 ? scan_ask_part(scan) : scan_end(scan);
 }
 
 /* False: the visitor has ended the scan. */

@@ -45,11 +45,11 @@ size_t mcds__jobs_write_receipt(enum mcds__jobs_order order,
     return (size_t)(end - out);
 }
 
-size_t mcds__jobs_write_raise(uint64_t birth, uint64_t first, uint64_t last, uint8_t *out)
+size_t mcds__jobs_write_raise(uint64_t incarnation, uint64_t first, uint64_t last, uint8_t *out)
 {
     assert(first <= last && last < MCDS__JOBS_NUMBER_MAX);
     out[0] = MCDS__JOBS_RAISE;
-    mcds__put_u64(out + 1, birth);
+    mcds__put_u64(out + 1, incarnation);
     uint8_t *end = jobs_write_varint(jobs_write_varint(out + 9, first), last);
     assert(end - out <= MCDS__JOBS_ORDER_MAX);
     return (size_t)(end - out);
@@ -121,14 +121,14 @@ bool mcds__jobs_read_numbers(mcds_bytes value, struct mcds__jobs_numbers *number
         (uint64_t)mcds__get_time(bytes + 8),
         (uint64_t)mcds__get_time(bytes + 14),
     };
-    return numbers_out->birth != 0 && numbers_out->first <= numbers_out->last &&
+    return numbers_out->incarnation != 0 && numbers_out->first <= numbers_out->last &&
            numbers_out->last < MCDS__JOBS_NUMBER_MAX;
 }
 
 size_t mcds__jobs_write_numbers(const struct mcds__jobs_numbers *numbers, uint8_t *out)
 {
-    assert(numbers->birth != 0 && numbers->first <= numbers->last);
-    mcds__put_u64(out, numbers->birth);
+    assert(numbers->incarnation != 0 && numbers->first <= numbers->last);
+    mcds__put_u64(out, numbers->incarnation);
     mcds__put_time(out + 8, (int64_t)numbers->first);
     mcds__put_time(out + 14, (int64_t)numbers->last);
     return NUMBERS_LENGTH;

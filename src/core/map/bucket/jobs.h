@@ -18,16 +18,17 @@
  *   value of a part: state u8 (1 open, 2 closed) | next number, 6 bytes | job*
  *   job:             number, 6 bytes | tries u16 | is claimed u8 | time in ms, 6 bytes | length u32
  *                    | bytes
- *   value of the numbers: birth u64 | first, 6 bytes | last, 6 bytes
+ *   value of the numbers: incarnation u64 | first, 6 bytes | last, 6 bytes
  *
  *   value of a record: order u8, and then
  *     PUSH    opens u8 | delay in ms varint | (length varint | bytes)*, 1 to MCDS__JOBS_PUSH_MAX
  *     CLAIM   ms varint | number + 1 of the job to end (0: none) varint | its tries varint
  *     DONE    number varint | tries varint
  *     AGAIN, LONGER  number varint | tries varint | ms varint
- *     RAISE   birth u64 | first varint | last varint
+ *     RAISE   incarnation u64 | first varint | last varint
  *
- * The client that makes the numbers draws `birth`. A RAISE with another birth changes nothing. */
+ * The client that makes the numbers draws `incarnation`. A RAISE with another incarnation changes
+ * nothing. */
 #ifndef MCDS_CORE_MAP_BUCKET_JOBS_H
 #define MCDS_CORE_MAP_BUCKET_JOBS_H
 
@@ -74,7 +75,8 @@ size_t mcds__jobs_write_claim(uint64_t ms, const struct mcds__jobs_receipt *ende
 size_t mcds__jobs_write_receipt(enum mcds__jobs_order order,
                                 const struct mcds__jobs_receipt *receipt, uint64_t ms,
                                 uint8_t *out);
-size_t mcds__jobs_write_raise(uint64_t birth, uint64_t first, uint64_t last, uint8_t *out);
+size_t mcds__jobs_write_raise(uint64_t incarnation, uint64_t first, uint64_t last,
+                              uint8_t *out);
 /* Begin the value of a PUSH in an empty buffer, and add a job. False: no memory. */
 bool mcds__jobs_begin_push(mcds_buffer *out, bool opens, uint64_t delay_ms);
 bool mcds__jobs_add(mcds_buffer *out, mcds_bytes bytes);
@@ -103,7 +105,7 @@ static inline bool mcds__jobs_is_due(const struct mcds__job *job, int64_t now_ms
 }
 
 struct mcds__jobs_numbers {
-    uint64_t birth;
+    uint64_t incarnation;
     uint64_t first;
     uint64_t last;
 };
@@ -120,7 +122,7 @@ bool mcds__jobs_read_numbers(mcds_bytes value, struct mcds__jobs_numbers *number
  *   DONE    CHANGED; DIFFERS: removed, but the receipt was old; ABSENT: no such job
  *   AGAIN, LONGER  CHANGED; DIFFERS: the receipt is old; ABSENT: no such job
  *   FORGET  CHANGED; PRESENT: it is open or has jobs; ABSENT
- *   RAISE   CHANGED; DIFFERS: another birth; ABSENT: there are no numbers. A record with first =
+ *   RAISE   CHANGED; DIFFERS: another incarnation; ABSENT: there are no numbers. A record with first =
  *           last = 0 makes them instead
  *   NO_NUMBER  for an entry that is not of a queue, or an order that cannot be read */
 bool mcds__jobs_apply(struct mcds__bucket *bucket, struct mcds__map_entry *entry,

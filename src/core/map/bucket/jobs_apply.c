@@ -338,7 +338,8 @@ static bool jobs_raise_numbers(struct order *order)
     struct mcds__jobs_numbers wanted;
     struct mcds__jobs_numbers numbers;
     struct mcds__map_entry *entry = order->entry;
-    if (!mcds__bucket_get_u64(order->value, &order->at, &wanted.birth) || wanted.birth == 0 ||
+    if (!mcds__bucket_get_u64(order->value, &order->at, &wanted.incarnation) ||
+        wanted.incarnation == 0 ||
         !jobs_read_number(order, MCDS__JOBS_NUMBER_MAX - 1, &wanted.first) ||
         !jobs_read_number(order, MCDS__JOBS_NUMBER_MAX - 1, &wanted.last) ||
         wanted.first > wanted.last)
@@ -351,7 +352,7 @@ static bool jobs_raise_numbers(struct order *order)
     if (entry->there && !mcds__jobs_read_numbers(entry->value, &numbers))
         return true;
     order->effect->code = MCDS__MAP_DIFFERS;
-    if (numbers.birth != wanted.birth)
+    if (numbers.incarnation != wanted.incarnation)
         return true;
     order->effect->code = MCDS__MAP_CHANGED;
     numbers.first = wanted.first > numbers.first ? wanted.first : numbers.first;
