@@ -406,6 +406,55 @@ static void a_first_segment_that_was_filled_again_is_a_gap(void **state)
     end_evictions(&world);
 }
 
+/* The last request that makes a second segment. */
+struct making {
+    char key[252];
+    uint8_t header[64];
+    mcds_request request;
+};
+
+static bool keep_making(void *context, mcds_request *request)
+{
+    struct making *making = context;
+    const char *end = (const char *)request->key.data + request->key.length - 2;
+    if (request->command != MCDS_ADD || memcmp(end, ":1", 2) != 0)
+        return false;
+    assert_in_range(request->value.length, 1, sizeof making->header);
+    memcpy(making->key, request->key.data, request->key.length);
+    memcpy(making->header, request->value.data, request->value.length);
+    making->request = *request;
+    making->request.key.data = making->key;
+    making->request.value.data = making->header;
+    return false;
+}
+
+/* Two segments are lost. A late request makes the first of them again, and a writer that has seen
+ * neither puts an event into it: readers are past it. */
+static void a_segment_that_a_late_request_makes_is_followed(void **state)
+{
+    (void)state;
+    static struct making making;
+    struct evictions world;
+    begin_evictions(&world);
+    put(world.logs[1], 1);
+    world.backend.hook = keep_making;
+    world.backend.context = &making;
+    put_long(world.logs[0], 20);
+    world.backend.hook = NULL;
+    follow(world.logs[2], &world.cursor, &world.events, &world.info);
+    assert_int_equal(world.events, 21);
+    evict(&world.backend, ":1");
+    evict(&world.backend, ":2");
+    making.request.flags ^= 2; /* each try has another number */
+    mcds_batch late = {.requests = &making.request, .count = 1, .deadline_ns = INT64_MAX};
+    mcds__backend_memory.submit(world.backend.inner, &late);
+    assert_int_equal(making.request.reply.outcome, MCDS_OUT_OK);
+    put(world.logs[1], 1);
+    follow(world.logs[2], &world.cursor, &world.events, &world.info);
+    assert_int_equal(world.events, 22);
+    end_evictions(&world);
+}
+
 /* The first call finds no log, so all events are new, whatever their times. */
 static void a_waiting_cursor_sees_late_events(void **state)
 {
@@ -474,6 +523,7 @@ int main(void)
         cmocka_unit_test(a_loss_that_writers_record_is_one_gap),
         cmocka_unit_test(a_first_segment_made_again_is_followed),
         cmocka_unit_test(a_first_segment_that_was_filled_again_is_a_gap),
+        cmocka_unit_test(a_segment_that_a_late_request_makes_is_followed),
         cmocka_unit_test(a_waiting_cursor_sees_late_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,16 +43,31 @@ static mcds_request *look_request(struct mcds__segment_append *append)
     return append_request(append) + 1;
 }
 
+/* The read of the segment after that to which the batch appends. */
+static const mcds_reply *next_reply(struct mcds__segment_append *append)
+{
+    assert(append->makes);
+    uint32_t at = append->counts ? MCDS__SEGMENT_COUNTING : 1 + append->reads;
+    return &look_request(append)[at].reply;
+}
+
 /* Whether the segment is one that this handle has not seen, and that others have passed. It may
  * have been lost and made again, so that readers are past it. */
 static bool is_passed(struct mcds__segment_append *append, const mcds_buffer *values)
 {
     if (append->segments->one_route || !append->makes || append->has_passed)
         return false;
-    uint32_t at = append->counts ? MCDS__SEGMENT_COUNTING : 1 + append->reads;
-    const mcds_reply *next = &look_request(append)[at].reply;
+    const mcds_reply *next = next_reply(append);
     return mcds__segment_count_of(&append->requests[0].reply, values) > append->segment + 1 ||
            (next->outcome == MCDS_OUT_OK && next->flags != MCDS__SEGMENT_END);
+}
+
+/* Whether the segment after one that others have passed was lost. It does not show any more whether
+ * this one was made again, so readers would take the record at the end for a copy that they have
+ * read. */
+static bool is_next_lost(struct mcds__segment_append *append, const mcds_buffer *values)
+{
+    return is_passed(append, values) && next_reply(append)->outcome == MCDS_OUT_MISS;
 }
 
 static enum mcds__step segment_append_begin(struct mcds__segment_append *append,
@@ -262,7 +277,8 @@ static enum mcds__step segment_append_take_look(struct mcds__segment_append *app
     bool is_exact = tells_size(append, appended);
     size_t end_at = is_exact ? appended->value_length : looked->value_length;
     if (end_at <= MCDS__SEGMENT_LIMIT)
-        return take_in(append, operation, is_another,
+        return take_in(append, operation,
+                       is_another || is_next_lost(append, operation->batch.values),
                        is_passed(append, operation->batch.values));
     append->tells_loss = append->tells_loss || is_another;
     return take_full(append, operation, is_exact, end_at);
