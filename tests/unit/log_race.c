@@ -97,8 +97,9 @@ static void what_is_put_after_a_drop_is_there(void **state)
     assert_int_equal(fake.blocks, 0);
 }
 
-/* A writer adds the root, and the reply to its read is lost. Before it tries again, others put into the
- * life that it has made, follow it, and drop it. */
+/* A writer adds the root. Others put into the life that it makes, follow it, and drop it: after that,
+ * and before the writer tries again, because the reply to its read is lost; or before its request for a
+ * root that was lost arrives. */
 struct maker {
     struct hooked_backend backend;
     struct hooked_backend beside;
@@ -110,13 +111,10 @@ struct maker {
     bool has_lost;
 };
 
-static bool drop_before_the_second_add(void *context, mcds_request *request)
+/* True once. */
+static bool use_and_drop(struct maker *maker)
 {
-    struct maker *maker = context;
-    bool is_root = request->key.length == strlen(ROOT) &&
-                   memcmp(request->key.data, ROOT, strlen(ROOT)) == 0;
-    maker->has_added = maker->has_added || (is_root && request->command == MCDS_ADD);
-    if (!maker->has_added || maker->has_lost || request->command != MCDS_GET)
+    if (maker->has_lost)
         return false;
     maker->has_lost = true;
     assert_int_equal(mcds_log_put(maker->other, 0, mcds_text("after")), MCDS_OK);
@@ -125,11 +123,44 @@ static bool drop_before_the_second_add(void *context, mcds_request *request)
                      MCDS_OK);
     assert_int_equal(mcds_log_put(maker->other, 0, mcds_text("after")), MCDS_OK);
     assert_int_equal(mcds_log_drop(maker->other), MCDS_OK);
+    return true;
+}
+
+static bool is_add_of_root(const mcds_request *request)
+{
+    return request->command == MCDS_ADD && request->key.length == strlen(ROOT) &&
+           memcmp(request->key.data, ROOT, strlen(ROOT)) == 0;
+}
+
+static bool drop_before_the_second_add(void *context, mcds_request *request)
+{
+    struct maker *maker = context;
+    maker->has_added = maker->has_added || is_add_of_root(request);
+    if (!maker->has_added || request->command != MCDS_GET || !use_and_drop(maker))
+        return false;
     request->reply.outcome = MCDS_OUT_UNKNOWN;
     return true;
 }
 
-static void a_root_whose_reply_was_lost_is_not_made_twice(void **state)
+static bool drop_before_the_add(void *context, mcds_request *request)
+{
+    if (is_add_of_root(request))
+        (void)use_and_drop(context);
+    return false;
+}
+
+/* The store loses the root of a log that both handles know. */
+static void lose_root(struct maker *maker, mcds_log *writer)
+{
+    mcds_request loss = {.command = MCDS_DELETE, .key = mcds_text(ROOT)};
+    mcds_batch batch = {.requests = &loss, .count = 1, .deadline_ns = INT64_MAX};
+    assert_int_equal(mcds_log_put(writer, 0, mcds_text("before")), MCDS_OK);
+    assert_int_equal(mcds_log_put(maker->other, 0, mcds_text("before")), MCDS_OK);
+    mcds__backend_memory.submit(maker->backend.inner, &batch);
+    assert_int_equal(loss.reply.outcome, MCDS_OUT_OK);
+}
+
+static void make_beside_a_drop(bool (*hook)(void *context, mcds_request *request), bool is_lost)
 {
     static struct maker maker;
     struct fake_env fake;
@@ -137,7 +168,6 @@ static void a_root_whose_reply_was_lost_is_not_made_twice(void **state)
     mcds_store *others;
     mcds_log *writer;
     mcds_options options = MCDS_OPTIONS_INIT;
-    (void)state;
     memset(&maker, 0, sizeof maker);
     fake_env_init(&fake, 1);
     options.env = &fake.env;
@@ -145,7 +175,9 @@ static void a_root_whose_reply_was_lost_is_not_made_twice(void **state)
     maker.info.size = sizeof maker.info;
     assert_int_equal(mcds_log_open(making, "x", NULL, &writer), MCDS_OK);
     assert_int_equal(mcds_log_open(others, "x", NULL, &maker.other), MCDS_OK);
-    maker.backend.hook = drop_before_the_second_add;
+    if (is_lost)
+        lose_root(&maker, writer);
+    maker.backend.hook = hook;
     maker.backend.context = &maker;
     assert_int_equal(mcds_log_put(writer, 0, mcds_text("after")), MCDS_OK);
     assert_true(maker.has_lost);
@@ -164,11 +196,25 @@ static void a_root_whose_reply_was_lost_is_not_made_twice(void **state)
     assert_int_equal(fake.blocks, 0);
 }
 
+static void a_root_whose_reply_was_lost_is_not_made_twice(void **state)
+{
+    (void)state;
+    make_beside_a_drop(drop_before_the_second_add, false);
+    make_beside_a_drop(drop_before_the_second_add, true);
+}
+
+static void a_lost_root_does_not_come_back_after_a_drop(void **state)
+{
+    (void)state;
+    make_beside_a_drop(drop_before_the_add, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_after_a_drop_is_there),
         cmocka_unit_test(a_root_whose_reply_was_lost_is_not_made_twice),
+        cmocka_unit_test(a_lost_root_does_not_come_back_after_a_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

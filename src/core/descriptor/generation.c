@@ -113,6 +113,11 @@ enum mcds__step mcds__root_make_step(struct mcds__root *root, struct mcds__opera
     return mcds__root_look_ask(&root->look, operation, &add);
 }
 
+bool mcds__root_may_be_made(const struct mcds__root *root)
+{
+    return root->look.count > 1 && mcds__may_be_applied(root->look.requests, 1);
+}
+
 /* The write, and after it a read, in one ordered batch. */
 static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operation *operation,
                                    enum mcds__root_change change)

@@ -58,6 +58,8 @@ enum mcds__step mcds__root_read_step(struct mcds__root *root,
  * MCDS_TIMEOUT or MCDS_UNAVAILABLE it may or may not have been created. */
 enum mcds__step mcds__root_make_step(struct mcds__root *root,
                                      struct mcds__operation *operation);
+/* Whether that step has taken the replies to a request that has added the root, or may have. */
+bool mcds__root_may_be_made(const struct mcds__root *root);
 /* After reading: replace generation `number` by a new one, or erase the root. DONE with
  * MCDS_OK: `number` is over; `root->number` is the new one, or 0. MCDS_AMBIGUOUS and others. SET
  * is for mcds__root_set_step. */

@@ -467,8 +467,11 @@ void mcds__segment_forget(struct mcds__segments *segments, uint64_t stream)
 {
     (void)pthread_mutex_lock(&segments->mutex);
     struct mcds__segment_tail *tail = segment_find(segments, stream);
+    struct mcds__segment_sight *sight = sight_place(segments, stream);
     if (tail != NULL)
         tail->in_use = false;
+    if (sight->stream == stream)
+        *sight = (struct mcds__segment_sight){.incarnation = 0};
     (void)pthread_mutex_unlock(&segments->mutex);
 }
 

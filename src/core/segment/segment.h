@@ -203,7 +203,7 @@ void mcds__segment_note_settled(struct mcds__segments *, uint64_t stream, uint64
 /* The end of the stream has been found: its last segment, or the first one to be made; all
  * below `settled` are closed. */
 void mcds__segment_note_tail(struct mcds__segments *, const struct mcds__segment_tail *tail);
-/* Forget the end of a stream. */
+/* Forget a stream: it has ended. */
 void mcds__segment_forget(struct mcds__segments *segments, uint64_t stream);
 void mcds__segment_forget_all(struct mcds__segments *segments);
 

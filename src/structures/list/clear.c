@@ -238,6 +238,8 @@ static enum mcds__step list_clear_take_mark(struct list_clear *clear)
 
 static enum mcds__step list_clear_finish(struct list_clear *clear)
 {
+    assert(clear->stream != 0 && clear->stage >= CLEAR_REPLACE);
+    mcds__list_forget_life(clear->list, clear->stream);
     return mcds__operation_finish(&clear->base, MCDS_OK);
 }
 
@@ -254,7 +256,6 @@ static enum mcds__step take_replacement(struct list_clear *clear, enum mcds__ste
     if (step != MCDS__DONE || clear->base.result != MCDS_OK)
         return step;
     atomic_store(&clear->list->generation.known, clear->root.number);
-    mcds__segment_forget(&clear->list->segments, clear->stream);
     mcds__segment_read_begin(&clear->read, &clear->list->segments, clear->stream);
     clear->read.want = MCDS__SEGMENT_WANT_MAX;
     return list_clear_go_to(clear, CLEAR_READ);

@@ -16,10 +16,12 @@ enum {
     PUSH_ROOT,
     PUSH_APPEND,
     PUSH_HELP,
-    PUSH_HEAL,
+    PUSH_LOOK,
     PUSH_USE,
     PUSH_JUDGE,
-    PUSH_PROVE
+    PUSH_PROVE,
+    PUSH_HEAL,
+    PUSH_CONFIRM
 };
 
 struct list_push {
@@ -31,7 +33,8 @@ struct list_push {
     size_t put;     /* how many are in the append */
     uint8_t stage;
     uint8_t clears;
-    bool doubt; /* the values may have been in the list before a clear */
+    bool doubt;    /* the values may have been in the list before a clear */
+    bool has_made; /* this push has added a lost root, or may have */
     struct mcds__root root;
     struct mcds__segment_locate locate;
     struct mcds__segment_append append;
@@ -79,6 +82,14 @@ bool mcds__list_keeps_all(const mcds_list *list)
     return !can.evicts && !can.durable && !mcds__store_answers_here(list->handle.store);
 }
 
+void mcds__list_forget_life(mcds_list *list, uint64_t generation)
+{
+    uint64_t used = generation;
+    assert(generation != 0);
+    (void)atomic_compare_exchange_strong(&list->used, &used, 0);
+    mcds__segment_forget(&list->segments, generation);
+}
+
 static enum mcds__step list_read_root(struct list_push *push)
 {
     push->stage = PUSH_ROOT;
@@ -101,14 +112,17 @@ static enum mcds__step list_take_root(struct list_push *push, enum mcds__step st
     if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
     bool is_same = push->root.number == push->append.stream;
-    if (push->append.ended && push->append.is_marked)
+    bool is_over = push->append.ended && push->append.is_marked;
+    if (is_over) {
+        mcds__list_forget_life(push->list, push->append.stream);
         atomic_store(&push->list->generation.known, push->root.number);
-    else
+    } else {
         mcds__generation_note(&push->list->generation, push->root.number, push->base.sent_ns,
                               LIST_MARK_TTL_MS);
+    }
     if (push->root.count > 0)
         atomic_store(&push->list->used, push->root.number);
-    if (is_same && push->append.ended && push->append.is_marked) {
+    if (is_same && is_over) {
         push->stage = PUSH_HELP;
         push->root.stage = 0;
         return step_push(&push->base);
@@ -131,7 +145,7 @@ static enum mcds__step list_go_on(struct list_push *push)
     if (push->pushed != NULL)
         *push->pushed += push->put;
     push->put = 0;
-    push->doubt = false;
+    push->doubt = push->has_made = false;
     if (push->count == 0)
         return mcds__operation_finish(&push->base, MCDS_OK);
     mcds__line_release(&push->base);
@@ -145,16 +159,13 @@ static enum mcds__step list_go_on(struct list_push *push)
     return step_push(&push->base);
 }
 
-/* Without the root the list could not be found: a root that is missing is added again. It records
- * that the list has a value before the first one is acknowledged. */
-static enum mcds__step heal(struct list_push *push)
+/* Begins with the root of the life in which the values are stored. */
+static enum mcds__step list_begin_root(struct list_push *push, uint8_t stage)
 {
     assert(push->append.is_in && push->append.stream != 0);
-    push->stage = PUSH_HEAL;
+    push->stage = stage;
     mcds__root_begin(&push->root, &push->list->generation);
     push->root.number = push->append.stream;
-    push->root.count = 1;
-    push->root.settings[0] = LIST_USED;
     return step_push(&push->base);
 }
 
@@ -173,37 +184,70 @@ static enum mcds__step finish_unused(struct list_push *push)
 }
 
 /* Finds the end of the life in which the values are stored, or the mark. */
-static enum mcds__step list_locate(struct list_push *push, uint8_t stage)
+static void list_begin_locate(struct list_push *push, uint8_t stage)
 {
-    assert(stage == PUSH_PROVE || stage == PUSH_JUDGE);
+    assert(stage == PUSH_PROVE || stage == PUSH_CONFIRM || stage == PUSH_JUDGE);
     push->stage = stage;
     push->locate = (struct mcds__segment_locate){.stream = push->append.stream,
                                                  .scratch = push->locate.scratch};
+}
+
+static enum mcds__step list_locate(struct list_push *push, uint8_t stage)
+{
+    list_begin_locate(push, stage);
     return step_push(&push->base);
 }
 
-static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
+/* The root is there. It records that the list has values before the first of them is acknowledged. */
+static enum mcds__step record_use(struct list_push *push)
 {
-    assert(push->stage == PUSH_HEAL || push->stage == PUSH_USE);
-    if (step != MCDS__DONE)
-        return step;
-    bool is_erased = push->base.result == MCDS_NOT_FOUND ||
-                     (push->base.result == MCDS_OK && push->root.number != push->append.stream);
-    if (is_erased && mcds__list_keeps_all(push->list))
-        return list_go_on(push); /* its push had ended before */
-    if (push->base.result != MCDS_OK)
-        return finish_unused(push);
-    if (push->root.number == push->append.stream && push->stage == PUSH_HEAL &&
-        push->root.count == 0) {
+    assert(push->root.number == push->append.stream);
+    if (push->root.count == 0 && push->stage != PUSH_USE) {
         push->stage = PUSH_USE;
         push->root.stage = 0;
         return step_push(&push->base);
     }
-    if (push->root.number == push->append.stream) {
-        atomic_store(&push->list->used, push->root.number);
-        return list_go_on(push);
-    }
-    return list_locate(push, PUSH_JUDGE);
+    atomic_store(&push->list->used, push->root.number);
+    return list_go_on(push);
+}
+
+static enum mcds__step take_use(struct list_push *push, enum mcds__step step)
+{
+    assert(push->stage == PUSH_LOOK || push->stage == PUSH_USE);
+    if (step != MCDS__DONE)
+        return step;
+    bool is_gone = push->base.result == MCDS_NOT_FOUND ||
+                   (push->base.result == MCDS_OK && push->root.number == 0);
+    bool is_other = push->base.result == MCDS_OK && push->root.number != push->append.stream;
+    if ((is_gone || is_other) && mcds__list_keeps_all(push->list))
+        return list_go_on(push); /* its push had ended before */
+    if (is_gone && push->clears++ < CLEARS_MAX)
+        return list_locate(push, PUSH_PROVE);
+    if (is_gone || push->base.result != MCDS_OK)
+        return finish_unused(push);
+    return is_other ? list_locate(push, PUSH_JUDGE) : record_use(push);
+}
+
+/* A lost root is added again. A drop that has ended meanwhile has left its mark, so before another try,
+ * and after a root that this push may have added, the mark is read again: a dropped life does not
+ * come back. A late copy of the request may still arrive after a drop: so what it adds does not
+ * record yet that the list has values. */
+static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
+{
+    assert(push->stage == PUSH_HEAL);
+    if (step == MCDS__ASK)
+        return step;
+    push->has_made = push->has_made || mcds__root_may_be_made(&push->root);
+    if (step == MCDS__SLEEP)
+        list_begin_locate(push, PUSH_PROVE);
+    if (step == MCDS__SLEEP)
+        return step;
+    if (push->base.result != MCDS_OK)
+        return finish_unused(push);
+    if (push->root.number != push->append.stream)
+        return list_locate(push, PUSH_JUDGE);
+    push->append.truth = MCDS__SEGMENT_ALIVE;
+    return push->has_made ? list_locate(push, PUSH_CONFIRM) : record_use(push);
 }
 
 /* The values are in a life that has ended or was lost, perhaps before the push began, so they are
@@ -230,10 +274,12 @@ static enum mcds__step list_push_again(struct list_push *push)
  * or lost. A root that was lost is added again. */
 static enum mcds__step list_take_proof(struct list_push *push, enum mcds__step step)
 {
-    assert(push->stage == PUSH_PROVE);
+    assert(push->stage == PUSH_PROVE || push->stage == PUSH_CONFIRM);
     if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
-    return push->locate.ended ? list_push_again(push) : heal(push);
+    if (push->locate.ended || mcds__list_keeps_all(push->list))
+        return list_push_again(push);
+    return push->stage == PUSH_CONFIRM ? record_use(push) : list_begin_root(push, PUSH_HEAL);
 }
 
 /* Another generation is current: this one was cleared, or its root was lost. If another push of
@@ -267,7 +313,7 @@ static enum mcds__step list_take_append(struct list_push *push, enum mcds__step 
         atomic_store_explicit(&push->list->generation.seen_ns, push->base.sent_ns,
                               memory_order_relaxed);
     if (push->base.result == MCDS_OK)
-        return is_used ? list_go_on(push) : heal(push);
+        return is_used ? list_go_on(push) : list_begin_root(push, PUSH_LOOK);
     if (!push->append.ended)
         return step;
     if (push->clears++ == CLEARS_MAX)
@@ -312,13 +358,14 @@ static enum mcds__step list_step_stage(struct list_push *push,
     case PUSH_HELP:
         return take_help(push,
                          mcds__root_change_step(&push->root, operation, MCDS__ROOT_REPLACE));
-    case PUSH_HEAL:
-        return take_heal(push, mcds__list_keeps_all(push->list)
-                                   ? mcds__root_read_step(&push->root, operation)
-                                   : mcds__root_make_step(&push->root, operation));
+    case PUSH_LOOK:
+        return take_use(push, mcds__root_read_step(&push->root, operation));
     case PUSH_USE:
-        return take_heal(push, mcds__root_set_step(&push->root, operation, LIST_USED));
+        return take_use(push, mcds__root_set_step(&push->root, operation, LIST_USED));
+    case PUSH_HEAL:
+        return take_heal(push, mcds__root_make_step(&push->root, operation));
     case PUSH_PROVE:
+    case PUSH_CONFIRM:
         return list_take_proof(
             push, mcds__segment_locate_step(&push->locate, &push->list->segments, operation));
     case PUSH_JUDGE:
@@ -366,7 +413,7 @@ static int launch_push(const struct mcds__operation_kind *kind, mcds_list *list,
     push->put = 0;
     push->stage = PUSH_BEGIN;
     push->clears = 0;
-    push->doubt = false;
+    push->doubt = push->has_made = false;
     push->locate.scratch = NULL;
     mcds__segment_append_begin(&push->append, &list->segments, 0, 0);
     result = put_values(push);

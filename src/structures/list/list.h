@@ -20,6 +20,9 @@ struct mcds_list {
     struct mcds__segments segments; /* one stream per generation */
 };
 
+/* The generation has ended: it has no values that could be lost. */
+void mcds__list_forget_life(mcds_list *list, uint64_t generation);
+
 /* Whether the store is a server that keeps every key until somebody erases it (memcached -M). A
  * root that is missing there was erased, also without a mark, and no push adds it again. */
 bool mcds__list_keeps_all(const mcds_list *list);

@@ -11,7 +11,7 @@
 
 #define HELD_SCRATCH 160
 
-enum { PUT_BEGIN, PUT_LOOK, PUT_ROOT, PUT_APPEND, PUT_NEXT_LIFE };
+enum { PUT_BEGIN, PUT_LOOK, PUT_ROOT, PUT_APPEND, PUT_NEXT_LIFE, PUT_END_LIFE };
 
 struct log_put {
     struct mcds__operation base;
@@ -20,7 +20,8 @@ struct log_put {
     int64_t began_ns; /* of the batch of events in flight */
     uint64_t life;    /* in which they are put */
     uint8_t lives;
-    bool doubt; /* they may be stored in a life that has ended */
+    bool has_made_again; /* this put has added the lost root of `life`, or may have */
+    bool doubt;          /* they may be stored in a life that has ended */
     const mcds_bytes *events;
     size_t count;
     size_t *put_out;  /* output: how many have been put; may be NULL */
@@ -137,14 +138,20 @@ static bool took_too_long(const struct log_put *put)
     return took_ns > MCDS__LOG_SETTLE_MS * NS_PER_MS;
 }
 
+/* Finds out whether the life was dropped, and which is the current one. */
+static void log_begin_next_life(struct log_put *put)
+{
+    put->stage = PUT_NEXT_LIFE;
+    mcds__log_next_life_begin(&put->next_life, put->log, mcds__log_stem(put->life));
+}
+
 static enum mcds__step log_take_append(struct log_put *put, enum mcds__step step)
 {
     assert(put->stage == PUT_APPEND);
     if (step != MCDS__DONE)
         return step;
     if (put->append.ended && put->lives++ < MCDS__LOG_LIVES_MAX) {
-        put->stage = PUT_NEXT_LIFE;
-        mcds__log_next_life_begin(&put->next_life, put->log, mcds__log_stem(put->life));
+        log_begin_next_life(put);
         return step_put(&put->base);
     }
     if (put->base.result != MCDS_OK)
@@ -180,16 +187,18 @@ static enum mcds__step make_root(struct log_put *put, uint64_t life)
 static void add_no_life_twice(struct log_put *put)
 {
     assert(put->begin.root.number != 0);
-    if (put->begin.root.number != put->life) {
+    if (put->begin.root.number == put->life)
+        log_begin_next_life(put);
+    else
         put->begin.root.number = 0;
-        return;
-    }
-    put->stage = PUT_NEXT_LIFE;
-    mcds__log_next_life_begin(&put->next_life, put->log, mcds__log_stem(put->life));
 }
 
 static enum mcds__step log_take_root(struct log_put *put, enum mcds__step step)
 {
+    bool has_made = step != MCDS__ASK && put->stage == PUT_ROOT &&
+                    mcds__root_may_be_made(&put->begin.root);
+    put->has_made_again = put->has_made_again ||
+                          (has_made && put->begin.root.number == put->life);
     if (step == MCDS__SLEEP && put->stage == PUT_ROOT && put->begin.root.number != 0)
         add_no_life_twice(put);
     if (step == MCDS__DONE && put->base.result == MCDS_NOT_FOUND)
@@ -197,7 +206,21 @@ static enum mcds__step log_take_root(struct log_put *put, enum mcds__step step)
     if (step != MCDS__DONE || put->base.result != MCDS_OK)
         return step;
     mcds__line_release(&put->base);
-    return go_on_in(put, put->begin.root.number);
+    if (!put->has_made_again)
+        return go_on_in(put, put->begin.root.number);
+    put->has_made_again = false;
+    log_begin_next_life(put);
+    return step_put(&put->base);
+}
+
+/* The life was dropped, and its root has been added after that: it is erased again. */
+static enum mcds__step take_end_of_life(struct log_put *put, enum mcds__step step)
+{
+    assert(put->stage == PUT_END_LIFE && put->next_life.was_dropped);
+    if (step != MCDS__DONE || put->base.result != MCDS_OK)
+        return step;
+    log_begin_next_life(put);
+    return step_put(&put->base);
 }
 
 /* The life has ended, or its root was missing. A root that the store has lost is made again; all
@@ -209,8 +232,14 @@ static enum mcds__step log_take_next_life(struct log_put *put, enum mcds__step s
         return step;
     if (put->next_life.was_dropped)
         mcds__generation_forget_former(&put->log->generation, put->life);
+    uint64_t life = put->next_life.begin.root.number;
+    if (put->base.result == MCDS_OK && put->next_life.was_dropped && life == put->life &&
+        put->lives++ < MCDS__LOG_LIVES_MAX) {
+        put->stage = PUT_END_LIFE;
+        return step_put(&put->base);
+    }
     if (put->base.result == MCDS_OK)
-        return go_on_in(put, put->next_life.begin.root.number);
+        return go_on_in(put, life);
     if (put->base.result != MCDS_NOT_FOUND)
         return step;
     return make_root(put, put->next_life.was_dropped ? mcds__random_u64(put->base.env) | 1
@@ -277,6 +306,9 @@ static enum mcds__step log_step_stage(struct log_put *put, struct mcds__operatio
         return log_take_root(put, mcds__log_begin_step(&put->begin, true, operation));
     case PUT_NEXT_LIFE:
         return log_take_next_life(put, mcds__log_next_life_step(&put->next_life, operation));
+    case PUT_END_LIFE:
+        return take_end_of_life(put, mcds__root_change_step(&put->next_life.begin.root,
+                                                            operation, MCDS__ROOT_ERASE));
     default:
         return log_take_append(put, mcds__segment_append_step(&put->append, operation));
     }
@@ -329,7 +361,7 @@ static int log_launch_put(const struct mcds__operation_kind *kind, mcds_log *log
     put->under_way = 0;
     put->life = 0;
     put->lives = 0;
-    put->doubt = false;
+    put->doubt = put->has_made_again = false;
     put->stage = PUT_BEGIN;
     put->append.segments = NULL;
     mcds__buffer_init_in(&put->held, put->base.env, (size_t)MCDS__SEGMENT_LARGE_MAX,
