@@ -12,8 +12,15 @@ struct scan {
     const char *in;
     char *out;
     const char *error;
+    const char *place; /* of the error */
     bool takes_nul;
 };
+
+static void fail(struct scan *scan, const char *place, const char *error)
+{
+    scan->place = place;
+    scan->error = error;
+}
 
 static bool is_blank(char c)
 {
@@ -62,9 +69,9 @@ static void copy_escape(struct scan *scan)
     int high = letter == 'x' ? hex_value(scan->in[1]) : -1;
     int low = high < 0 ? -1 : hex_value(scan->in[2]);
     if (low < 0) {
-        scan->error = "$'...' knows only \\n \\r \\t \\e \\\\ \\' \\\" and \\xHH";
+        fail(scan, scan->in - 1, "$'...' knows only \\n \\r \\t \\e \\\\ \\' \\\" and \\xHH");
     } else if (high == 0 && low == 0 && !scan->takes_nul) {
-        scan->error = "a name cannot hold a NUL";
+        fail(scan, scan->in - 1, "a name cannot hold a NUL");
     } else {
         *scan->out++ = (char)(high << 4 | low);
         scan->in += 3;
@@ -83,12 +90,13 @@ static void copy_dollar_quoted(struct scan *scan)
     }
 }
 
-static void close_quote(struct scan *scan)
+/* `open` is the first byte of the quote. */
+static void close_quote(struct scan *scan, const char *open)
 {
     if (scan->error != NULL)
         return;
     if (*scan->in == '\0')
-        scan->error = "a quote is not closed";
+        fail(scan, open, "a quote is not closed");
     else
         scan->in++;
 }
@@ -96,20 +104,22 @@ static void close_quote(struct scan *scan)
 static void copy_word(struct scan *scan)
 {
     while (*scan->in != '\0' && !is_blank(*scan->in) && scan->error == NULL) {
+        const char *open = scan->in;
         if (*scan->in == '\'') {
             scan->in++;
             copy_single_quoted(scan);
-            close_quote(scan);
+            close_quote(scan, open);
         } else if (*scan->in == '"') {
             scan->in++;
             copy_double_quoted(scan);
-            close_quote(scan);
+            close_quote(scan, open);
         } else if (scan->in[0] == '$' && scan->in[1] == '\'') {
             scan->in += 2;
             copy_dollar_quoted(scan);
-            close_quote(scan);
+            close_quote(scan, open);
         } else if (*scan->in == '\\' && scan->in[1] == '\0') {
-            scan->error = "a backslash ends the line; a command cannot continue on the next";
+            fail(scan, open,
+                 "a backslash ends the line; a command cannot continue on the next");
         } else {
             if (*scan->in == '\\')
                 scan->in++;
@@ -118,9 +128,18 @@ static void copy_word(struct scan *scan)
     }
 }
 
-int split_words(char *line, char **words, size_t max, const char **error_out)
+static int refuse(const struct scan *scan, const char *line, const char **error_out,
+                  size_t *place_out)
 {
-    struct scan scan = {line, line, NULL, false};
+    *error_out = scan->error;
+    if (place_out != NULL)
+        *place_out = (size_t)(scan->place - line);
+    return -1;
+}
+
+int split_words(char *line, char **words, size_t max, const char **error_out, size_t *place_out)
+{
+    struct scan scan = {.in = line, .out = line};
     size_t count = 0;
     for (;;) {
         while (is_blank(*scan.in))
@@ -128,15 +147,13 @@ int split_words(char *line, char **words, size_t max, const char **error_out)
         if (*scan.in == '\0' || *scan.in == '#')
             return (int)count;
         if (count == max) {
-            *error_out = "there are too many words";
-            return -1;
+            fail(&scan, scan.in, "there are too many words");
+            return refuse(&scan, line, error_out, place_out);
         }
         words[count++] = scan.out;
         copy_word(&scan);
-        if (scan.error != NULL) {
-            *error_out = scan.error;
-            return -1;
-        }
+        if (scan.error != NULL)
+            return refuse(&scan, line, error_out, place_out);
         bool last = *scan.in == '\0';
         scan.in += last ? 0 : 1;
         *scan.out++ = '\0';
@@ -168,7 +185,7 @@ bool unquote_field(char *field, size_t *length)
     if (copy == NULL)
         return false;
     memcpy(copy, field, *length + 1);
-    struct scan scan = {copy + 2, copy, NULL, true};
+    struct scan scan = {.in = copy + 2, .out = copy, .takes_nul = true};
     copy_dollar_quoted(&scan);
     size_t unquoted = (size_t)(scan.out - copy);
     if (scan.error == NULL && needs_quotes(copy, unquoted) &&

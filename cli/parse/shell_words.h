@@ -10,8 +10,10 @@
  * backslash takes the next byte as it is; $'...' knows \n \r \t \e \\ \' \" and \xHH. A # where
  * a word would begin starts a comment. Nothing else is special: no variables, no patterns.
  *
- * Returns how many words there are, or -1 with a sentence in *error_out. */
-int split_words(char *line, char **words, size_t max, const char **error_out);
+ * Returns how many words there are, or -1 with a sentence in *error_out, and in *place_out, unless it
+ * is NULL, the index of the byte that is wrong: of a quote that is not closed, its first. */
+int split_words(char *line, char **words, size_t max, const char **error_out,
+                size_t *place_out);
 
 /* Read back what output_bytes has written: a field that is what it writes for other bytes is
  * unquoted in place; any other, also one that only begins like that, is its own bytes. `field` has

@@ -74,23 +74,26 @@ static void join_and_split(char *const *words, int count, struct fuzz_input ways
         end = quote(end, words[i], strlen(words[i]), next_byte(&ways) % 4);
     }
     char *copy = copy_of(line, (size_t)(end - line));
-    MUST(split_words(copy, again, WORDS_MAX, &error) == count);
+    MUST(split_words(copy, again, WORDS_MAX, &error, NULL) == count);
     for (int i = 0; i < count; i++)
         MUST(strcmp(again[i], words[i]) == 0);
     if (count > 0) {
         memcpy(copy, line, (size_t)(end - line));
-        MUST(split_words(copy, again, (size_t)count - 1, &error) == -1 && error != NULL);
+        MUST(split_words(copy, again, (size_t)count - 1, &error, NULL) == -1 && error != NULL);
     }
     free(copy);
 }
 
-/* Any line is words that lie in it one behind the other, or is refused with a sentence. */
+/* Any line is words that lie in it one behind the other, or is refused with a sentence and a place in it. */
 static void split(const uint8_t *data, size_t size)
 {
     char *words[WORDS_MAX];
     const char *error = NULL;
     char *line = copy_of(data, size);
-    int count = split_words(line, words, WORDS_MAX, &error);
+    size_t whole = strlen(line);
+    size_t place = SIZE_MAX;
+    int count = split_words(line, words, WORDS_MAX, &error, &place);
+    MUST((count < 0) == (place != SIZE_MAX) && (count >= 0 || place < whole));
     MUST(count >= -1 && count <= WORDS_MAX && (count >= 0) == (error == NULL));
     const char *end = line;
     for (int i = 0; i < count; i++) {

@@ -19,7 +19,7 @@ static void expect(const char *line, const char *const *expected)
     char *words[MAX];
     const char *error = NULL;
     (void)snprintf(copy, sizeof copy, "%s", line);
-    int count = split_words(copy, words, MAX, &error);
+    int count = split_words(copy, words, MAX, &error, NULL);
     int wanted = 0;
     while (expected[wanted] != NULL)
         wanted++;
@@ -30,14 +30,17 @@ static void expect(const char *line, const char *const *expected)
 
 #define EXPECT(line, ...) expect(line, (const char *const[]){__VA_ARGS__, NULL})
 
-static void refuse(const char *line, const char *sentence)
+/* `place` is the index of what is wrong. */
+static void refuse_at(const char *line, size_t place, const char *sentence)
 {
     char copy[200];
     char *words[MAX];
     const char *error = NULL;
     (void)snprintf(copy, sizeof copy, "%s", line);
-    assert_int_equal(split_words(copy, words, MAX, &error), -1);
+    size_t place_seen = SIZE_MAX;
+    assert_int_equal(split_words(copy, words, MAX, &error, &place_seen), -1);
     assert_non_null(strstr(error, sentence));
+    assert_int_equal(place_seen, place);
 }
 
 static void cuts_at_blanks(void **state)
@@ -46,7 +49,7 @@ static void cuts_at_blanks(void **state)
     EXPECT("a", "a");
     EXPECT("  a \t b  ", "a", "b");
     EXPECT("1 2 3 4 5 6 7 8", "1", "2", "3", "4", "5", "6", "7", "8");
-    refuse("1 2 3 4 5 6 7 8 9", "too many words");
+    refuse_at("1 2 3 4 5 6 7 8 9", 16, "too many words");
     expect("", (const char *const[]){NULL});
     expect(" \t", (const char *const[]){NULL});
 }
@@ -75,16 +78,16 @@ static void knows_quotes(void **state)
 static void refuses_what_is_open(void **state)
 {
     (void)state;
-    refuse("'a", "not closed");
-    refuse("a \"b", "not closed");
-    refuse("\"b\\\"", "not closed");
-    refuse("$'a\\'", "not closed");
-    refuse("a\\", "backslash");
-    refuse("a \\", "backslash");
-    refuse("$'\\q'", "knows only");
-    refuse("$'\\x4'", "knows only");
-    refuse("$'\\", "knows only");
-    refuse("$'\\x00'", "NUL");
+    refuse_at("'a", 0, "not closed");
+    refuse_at("a \"b", 2, "not closed");
+    refuse_at("\"b\\\"", 0, "not closed");
+    refuse_at("$'a\\'", 0, "not closed");
+    refuse_at("a\\", 1, "backslash");
+    refuse_at("a \\", 2, "backslash");
+    refuse_at("$'\\q'", 2, "knows only");
+    refuse_at("$'\\x4'", 2, "knows only");
+    refuse_at("$'\\", 2, "knows only");
+    refuse_at("$'\\x00'", 2, "NUL");
 }
 
 /* Unquote a copy of `field`, whose length is given since it may hold NUL bytes. */
