@@ -316,7 +316,7 @@ const struct tally *ring_tally(const struct ring *ring)
 
 int ring_open(struct session *session, struct ring **ring_out)
 {
-    int status = session->store != NULL ? STATUS_DONE : session_open_store(session);
+    int status = session_open_store(session);
     if (status != STATUS_DONE)
         return status;
     struct ring *ring = calloc(1, sizeof *ring);

@@ -33,7 +33,7 @@ struct slot {
     char sentence[SENTENCE_MAX];
 };
 
-/* Opens the store, unless it is open, and a ring. Returns 0 or, with the sentence printed, the exit code. */
+/* Opens the store and a ring. Returns 0 or, with the sentence printed, the exit code. */
 int ring_open(struct session *session, struct ring **ring_out);
 void ring_close(struct ring *ring);
 

@@ -218,6 +218,7 @@ static int drop_all(struct removal *removal)
     if (status == STATUS_DONE) {
         interrupt_open();
         status = ring_end(ring, "rm", drop_each(removal, ring));
+        interrupt_close();
     }
     progress_end(&removal->progress);
     ring_close(ring);

@@ -42,6 +42,7 @@ int several_run(struct session *session, const struct command *command)
         (void)snprintf(what, sizeof what, "%s %s", command->noun->word, command->verb->word);
         interrupt_open();
         status = ring_end(ring, what, start_each(ring, command));
+        interrupt_close();
     }
     ring_close(ring);
     return status;
