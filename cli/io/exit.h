@@ -22,8 +22,9 @@
     X(STATUS_NOT_FOUND, 127, "there is no such COMMAND")
 
 #define STATUS_OF_SEVERAL                                                                      \
-    "of several names or elements, or of a batch: 80 if one of them may have been applied, "   \
-    "otherwise the first code of 64 or more, otherwise 1 if one answered no"
+    "of several names or elements, of a batch, or of a script of the shell: 80 if one of "     \
+    "them may have been applied, otherwise the first code of 64 or more (script: of 2 or "     \
+    "more), otherwise 1 if one answered no"
 
 enum status {
 #define STATUS_ENUM(name, code, text) name = code,

@@ -267,8 +267,9 @@ void complain(const struct output *output, const char *format, ...)
     va_end(arguments);
     char text[4 * SENTENCE_MAX + 64];
     size_t length = 0;
-    if (output->line > 0)
-        length = (size_t)snprintf(text, sizeof text, "mcds: line %lu: ", output->line);
+    unsigned long line = output->line > 0 ? output->line : output->script_line;
+    if (line > 0)
+        length = (size_t)snprintf(text, sizeof text, "mcds: line %lu: ", line);
     else
         length = (size_t)snprintf(text, sizeof text, "mcds: ");
     length += make_visible(sentence, text + length);

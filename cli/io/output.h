@@ -15,13 +15,14 @@ struct output {
     bool ascii; /* plain output has no other characters: the terminal cannot show them */
     bool json;
     bool quiet;
-    bool raw;           /* plain output quotes nothing */
-    bool in_one_line;   /* of several results: see output_begin */
-    unsigned long line; /* of the batch or of the input; 0 = none */
-    uint32_t fields;    /* printed in this line so far */
-    uint64_t results;   /* that have been ended */
-    uint64_t changes;   /* that were made in the store, printed or not */
-    int error;          /* errno of the first write that failed */
+    bool raw;                  /* plain output quotes nothing */
+    bool in_one_line;          /* of several results: see output_begin */
+    unsigned long line;        /* of the batch or of the input; 0 = none */
+    unsigned long script_line; /* of a script, for sentences alone; 0 = none */
+    uint32_t fields;           /* printed in this line so far */
+    uint64_t results;          /* that have been ended */
+    uint64_t changes;          /* that were made in the store, printed or not */
+    int error;                 /* errno of the first write that failed */
     bool is_error_told;
 };
 
@@ -60,7 +61,7 @@ void output_print(const char *format, ...) MCDS_PRINTF(1, 2);
  * as \xHH; `out` has room for four times its length and the NUL. Returns the length. */
 size_t make_visible(const char *sentence, char *out);
 
-/* "mcds: SENTENCE" on standard error; in a batch "mcds: line N: SENTENCE"; made visible. */
+/* "mcds: SENTENCE" on standard error; in a batch or a script "mcds: line N: SENTENCE"; made visible. */
 void complain(const struct output *output, const char *format, ...) MCDS_PRINTF(2, 3);
 
 /* Whether standard output is open for writing and not full, as far as that can be known without

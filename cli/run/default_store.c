@@ -15,7 +15,6 @@
 #include "io/exit.h"
 #include "io/output.h"
 
-#define PATH_CAPACITY 2048
 #define FILE_NAME "/default.lmdb"
 #define USER_CAPACITY 80
 #define QUOTED_MAX 60
@@ -53,9 +52,9 @@ static void name_user(uid_t user, char out[USER_CAPACITY])
 }
 
 /* The nearest directory above `path` that exists. False when there is none. */
-static bool find_above(const char *path, char out[PATH_CAPACITY], struct stat *status)
+static bool find_above(const char *path, char out[STATE_PATH_CAPACITY], struct stat *status)
 {
-    (void)snprintf(out, PATH_CAPACITY, "%s", path);
+    (void)snprintf(out, STATE_PATH_CAPACITY, "%s", path);
     for (size_t length = strlen(out); length > 1;) {
         length = (size_t)(strrchr(out, '/') - out);
         length += length == 0 ? 1 : 0;
@@ -69,7 +68,7 @@ static bool find_above(const char *path, char out[PATH_CAPACITY], struct stat *s
 /* Names the owner of the directory that refuses this user. */
 static int refuse_directory(const struct refusal *refusal, const char *path, int reason)
 {
-    char above[PATH_CAPACITY];
+    char above[STATE_PATH_CAPACITY];
     char owner[USER_CAPACITY];
     char user[USER_CAPACITY];
     struct stat status;
@@ -118,7 +117,7 @@ static int make_directories(const struct refusal *refusal, char *path)
 /* Whether only this user can put a file into `path` or replace the directory. */
 static int judge_directory(const struct refusal *refusal, const char *path)
 {
-    char above[PATH_CAPACITY + 4];
+    char above[STATE_PATH_CAPACITY + 4];
     char owner[USER_CAPACITY];
     char user[USER_CAPACITY];
     struct stat status;
@@ -175,6 +174,14 @@ static int refuse_environment(const struct refusal *refusal, const char *state,
                   home_is, state_is);
 }
 
+static int refuse_length(const struct refusal *refusal)
+{
+    return refuse(refusal, STATUS_USAGE,
+                  "the path of the default store is longer than %d bytes; choose a store "
+                  "with -s or $MCDS_STORE",
+                  STATE_PATH_CAPACITY - 1);
+}
+
 /* "lmdb:" and the path; characters with a meaning in a URI are written as %XX. */
 static bool write_uri(char *uri, size_t capacity, const char *path)
 {
@@ -192,36 +199,45 @@ static bool write_uri(char *uri, size_t capacity, const char *path)
     return true;
 }
 
-int default_store(bool makes, char *uri, size_t uri_room, const char **origin_out,
-                  char *sentence, size_t sentence_capacity)
+int state_directory(bool makes, char path[STATE_PATH_CAPACITY], bool *is_state_out,
+                    char *sentence, size_t sentence_capacity)
 {
     const struct refusal refusal = {sentence, sentence_capacity};
     const char *state = trusted_environment("XDG_STATE_HOME");
     const char *home = trusted_environment("HOME");
     bool is_state = state != NULL && state[0] == '/';
     const char *base = is_state ? state : home;
-    char path[PATH_CAPACITY];
     if (base == NULL || base[0] != '/' || (!is_state && access(home, F_OK) != 0))
         return refuse_environment(&refusal, state, home);
+    *is_state_out = is_state;
+    /* "//" at the beginning would be parsed as that of a host. */
+    base += strspn(base, "/");
+    int length = snprintf(path, STATE_PATH_CAPACITY, "/%s%s%s", base,
+                          base[0] != '\0' ? "/" : "", is_state ? "mcds" : ".local/state/mcds");
+    if (length < 0 || (size_t)length >= STATE_PATH_CAPACITY)
+        return refuse_length(&refusal);
+    int status = makes ? make_directories(&refusal, path) : STATUS_DONE;
+    if (status == STATUS_DONE && (makes || access(path, F_OK) == 0 || errno != ENOENT))
+        status = judge_directory(&refusal, path);
+    return status;
+}
+
+int default_store(bool makes, char *uri, size_t uri_room, const char **origin_out,
+                  char *sentence, size_t sentence_capacity)
+{
+    const struct refusal refusal = {sentence, sentence_capacity};
+    char path[STATE_PATH_CAPACITY];
+    bool is_state = false;
+    int status = state_directory(makes, path, &is_state, sentence, sentence_capacity);
+    if (status != STATUS_DONE)
+        return status;
     *origin_out =
         is_state
             ? "the default under $XDG_STATE_HOME, only for this user; -s or $MCDS_STORE "
               "selects another"
             : "the default under $HOME, only for this user; -s or $MCDS_STORE selects another";
-    /* "//" at the beginning would be parsed as that of a host. */
-    base += strspn(base, "/");
-    int length = snprintf(path, sizeof path, "/%s%s%s", base, base[0] != '\0' ? "/" : "",
-                          is_state ? "mcds" : ".local/state/mcds");
-    if (length < 0 || (size_t)length >= sizeof path ||
-        !write_uri(uri, uri_room - strlen(FILE_NAME), path))
-        return refuse(&refusal, STATUS_USAGE,
-                      "the path of the default store is longer than %d bytes; choose a store "
-                      "with -s or $MCDS_STORE",
-                      PATH_CAPACITY - 1);
-    int status = makes ? make_directories(&refusal, path) : STATUS_DONE;
-    if (status == STATUS_DONE && (makes || access(path, F_OK) == 0 || errno != ENOENT))
-        status = judge_directory(&refusal, path);
-    if (status == STATUS_DONE)
-        memcpy(uri + strlen(uri), FILE_NAME, sizeof FILE_NAME);
-    return status;
+    if (!write_uri(uri, uri_room - strlen(FILE_NAME), path))
+        return refuse_length(&refusal);
+    memcpy(uri + strlen(uri), FILE_NAME, sizeof FILE_NAME);
+    return STATUS_DONE;
 }

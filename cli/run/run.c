@@ -8,6 +8,7 @@
 #include "queue/push_file.h"
 #include "run/stdin_feed.h"
 #include "run/stdin_whole.h"
+#include "shell/kept.h"
 #include "table/commands.h"
 #include "table/nouns.h"
 
@@ -16,8 +17,7 @@
 static bool is_heard(struct session *session, const struct command *command)
 {
     const struct verb *verb = command->verb;
-    bool prints = verb->run == batch_run || verb->run == watch_run ||
-                  verb->run == leader_watch ||
+    bool prints = verb->takes_lines || verb->run == watch_run || verb->run == leader_watch ||
                   (verb->run == cache_get && command->program != NULL) ||
                   (command->program == NULL && verb->done != NULL && !session->output.quiet) ||
                   verb->start == counter_take;
@@ -51,8 +51,9 @@ static int run_plainly(struct session *session, const struct command *command)
     else if (takes_each(verb) && command->element_count > 1)
         status = several_run(session, command);
     else
-        status = session_operate(session, command);
-    if (status == STATUS_DONE && session_is_private(session))
+        status = session->kept != NULL ? kept_operate(session, command)
+                                       : session_operate(session, command);
+    if (status == STATUS_DONE && session->kept == NULL && session_is_private(session))
         complain(&session->output, "only this command sees a memory: store, which is gone when "
                                    "it ends; 'batch' runs several commands on one");
     return status;

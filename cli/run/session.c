@@ -21,10 +21,10 @@ static bool only_reads(const struct command *command)
     return !verb->makes && (verb->done == NULL || is_given(command, OPTION_INFO));
 }
 
-/* A line of a batch may make the default store. */
+/* A line of a batch or of a shell may make the default store. */
 static bool makes_default(const struct command *command)
 {
-    return !only_reads(command) && command->verb->run != batch_run;
+    return !only_reads(command) && !command->verb->takes_lines;
 }
 
 static int choose_default(struct session *session)
@@ -167,6 +167,8 @@ static bool is_missing(int result)
 
 int session_open(struct session *session)
 {
+    if (session->store != NULL)
+        return MCDS_OK;
     if (!session->is_default || makes_default(session->command))
         return open_named(session->command, session->uri, &session->options, &session->store);
     int result = open_existing(session->uri, &session->options, &session->store);

@@ -9,6 +9,8 @@
 
 #define URI_MAX 4096
 
+struct kept;
+
 struct session {
     const struct noun *nouns; /* the table of commands */
     struct output output;
@@ -22,6 +24,7 @@ struct session {
     bool is_default;
     bool is_absent; /* the default store does not exist: `store` is an empty one in its place */
     mcds_store *store;
+    struct kept *kept;             /* of a shell, whose lines share the store; or NULL */
     const struct command *command; /* that opens it */
     struct sigaction pipe_before;  /* the action of SIGPIPE when we were started */
     struct sigaction size_before;  /* the action of SIGXFSZ */
@@ -40,8 +43,8 @@ bool session_is_private(const struct session *session);
  * path may be mistyped. Returns the result of opening it. */
 int open_named(const struct command *command, const char *uri, const mcds_options *options,
                mcds_store **store_out);
-/* Opens the store. A command that changes nothing does not make the default store. Returns the result
- * of opening it. */
+/* Opens the store, unless it is open. A command that changes nothing does not make the default store.
+ * Returns the result of opening it. */
 int session_open(struct session *session);
 /* Prints why session_open has just failed with `result`. Returns the exit code. */
 int session_refuse(struct session *session, int result);

@@ -107,6 +107,7 @@ enum option_id {
     OPTION_TOKEN,
     OPTION_TOKEN_FD,
     OPTION_ON_LOST,
+    OPTION_BAIL,
     OPTION_COUNT
 };
 
@@ -258,6 +259,7 @@ struct verb {
     bool runs_program; /* `run` takes a program, and there is no `start` */
     bool is_many;      /* it prints any number of results by itself, into answer->items */
     bool makes;        /* of a noun that keeps_options, and of batch: it may make a structure */
+    bool takes_lines;  /* of commands, each of which may make the default store */
     /* One operation of a structure; NULL when `run` does it. */
     int (*start)(void *handle, const struct command *command, struct answer *answer,
                  mcds_pipeline *pipeline, uint64_t tag);

@@ -208,6 +208,7 @@ PRINT(array_print_change);
 START(array_drop);
 
 RUN(batch_run);
+RUN(shell_run);
 RUN(rm_run);
 RUN(ls_run);
 RUN(watch_run);

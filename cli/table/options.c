@@ -310,5 +310,6 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_ON_LOST] = TEXT(
         NONE, "on-lost", "CMD", 0,
         "run 'sh -c CMD' once when the lease is lost or cannot be renewed; killed after 10s"),
+    [OPTION_BAIL] = FLAG(NONE, "bail", "end at the first line whose exit code is not 0"),
     [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
 };

@@ -20,10 +20,28 @@ const struct verb batch_verbs[] = {
      .arguments = takes_nothing,
      .run = batch_run,
      .makes = true,
+     .takes_lines = true,
      .help =
          "Read commands from standard input, one per line, as typed after 'mcds', quoted as in "
          "a shell, and execute many at once. Each prints one line, in the order of the input; "
          "'-' is a command that failed. Commands on one name take effect in order."},
+    {.word = NULL},
+};
+
+const struct verb shell_verbs[] = {
+    {.word = "",
+     .arguments = takes_nothing,
+     .options = BIT(OPTION_BAIL),
+     .run = shell_run,
+     .makes = true,
+     .takes_lines = true,
+     .help =
+         "Read commands from a terminal, one per line, as typed after 'mcds', quoted as in a "
+         "shell, on one store that stays open. Tab completes commands, options and names, and "
+         "the lines of earlier shells can be edited. Ctrl-C gives up a line or a command, "
+         "'exit' or "
+         "Ctrl-D ends. From a file or a pipe it reads a script, and prints what the commands "
+         "print; 'batch' executes many at once."},
     {.word = NULL},
 };
 

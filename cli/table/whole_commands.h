@@ -5,6 +5,7 @@
 #include "table/command.h"
 
 extern const struct verb batch_verbs[];
+extern const struct verb shell_verbs[];
 extern const struct verb ls_verbs[];
 extern const struct verb rm_verbs[];
 extern const struct verb watch_verbs[];

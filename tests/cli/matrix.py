@@ -14,10 +14,10 @@ MCDS = os.path.abspath(sys.argv[1])
 DONE, NO, USAGE, UNREACHABLE, SHORTAGE, IO, LOST, CANNOT_RUN, NOT_FOUND = 0, 1, 64, 69, 70, 74, 79, 126, 127
 TIMEOUT = "60s"
 NO_STORE = ("help", "completion")
-READERS = ("set add", "set remove", "table put", "table remove", "list push", "log put", "array set", "batch")
+READERS = ("set add", "set remove", "table put", "table remove", "list push", "log put", "array set", "batch", "shell")
 # What changes nothing; all other verbs may make the default store.
 CHANGES_NOTHING = ("get", "estimate", "has", "holders", "scan", "count", "tail", "lock", "ls", "rm", "backup", "doctor", "help",
-                   "completion", "batch", "dump", "top", "once", "who", "dead")
+                   "completion", "batch", "shell", "dump", "top", "once", "who", "dead")
 RATE = ["--rate", "1/s"]
 WORDS = {"help": [], "completion": ["bash"], "lock": ["x", "--info"], "backup": ["copy"], "rm": ["x", "--yes"],
          "dump": ["x", "-o", "file"], "load": ["dump"], "watch": ["x", "--once"], "top": ["--once"],
@@ -35,6 +35,8 @@ OF_A_CLAIM = (["queue", "done"], ["queue", "again"], ["queue", "longer"], ["lock
 # A lease of the lock x that has ended, in any store.
 TOKEN = ("mcds-lease:6d645401000000000300000060ea00000000000000000010070000000000"
          "00000900000000000000006d6364733a6c6b313a783b217321")
+# What takes lines of commands.
+OF_LINES = (["batch"], ["shell"])
 # What waits for a change.
 WAITS = (["watch"], ["leader", "watch"])
 # The words before -- and a program.
@@ -130,12 +132,12 @@ class MatrixTest(unittest.TestCase):
         with socket.socket(socket.AF_UNIX) as bound:  # and nobody listens
             bound.bind(path)
             for words, arguments, _ in self.each():
-                if " ".join(words) in READERS and words != ["batch"]:
+                if " ".join(words) in READERS and words not in OF_LINES:
                     arguments += ["1", "1"] if words == ["table", "put"] else ["1"]
                 if words in (["leader", "run"], ["queue", "work"]):  # it waits for a store that answers
                     continue
                 done = self.mcds(*words, *arguments, store=f"memcached://{path}", timeout="300ms")
-                if words[0] in NO_STORE or words == ["batch"]:  # nothing is asked of the store
+                if words[0] in NO_STORE or words in OF_LINES:  # nothing is asked of the store
                     self.assertEqual(done.returncode, DONE)
                 elif words == ["doctor"]:
                     found = list(map(json.loads, done.stdout.splitlines()))

@@ -56,6 +56,10 @@ class Screen:
         elif letter == "H":
             row, column = [int(number) - 1 for number in numbers.split(";")] if numbers else (0, 0)
             self.row, self.column = min(row, self.rows - 1), min(column, self.columns - 1)
+        elif letter == "A":
+            self.row = max(self.row - int(numbers or 1), 0)
+        elif letter == "G":
+            self.column = min(int(numbers or 1), self.columns) - 1
         elif letter == "K" and not numbers:
             self.cells[self.row][self.column:] = [" "] * (self.columns - self.column)
         elif letter == "J" and numbers in ("", "2"):

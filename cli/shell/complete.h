@@ -1,0 +1,28 @@
+/* Complete: which words may come next in a line. */
+#ifndef MCDS_CLI_SHELL_COMPLETE_H
+#define MCDS_CLI_SHELL_COMPLETE_H
+
+#include "editor/completion.h"
+#include "io/signals.h"
+#include "run/session.h"
+
+/* The end of a line. */
+struct line_end {
+    const struct noun *noun;        /* NULL: not typed */
+    const struct verb *verb;        /* NULL: not typed */
+    size_t arguments;               /* typed after these */
+    const struct parameter *option; /* whose value comes next, or NULL */
+    bool is_over;                   /* after --: a COMMAND, or arguments that are no options */
+};
+
+/* Finds where the last word of a line begins (its length when the next word has not begun), and splits the
+ * words before it by the table. *typed_out is that word without its quotes, which the caller frees; NULL: out
+ * of memory, or the line is none. */
+struct line_end read_line_end(const struct noun *nouns, const char *line, size_t length,
+                              size_t *begin_out, char **typed_out);
+
+/* Finds the words that may come at the end of the line. */
+void complete(struct session *session, struct signals *signals, const char *line, size_t length,
+              struct completion *completion);
+
+#endif

@@ -1,0 +1,34 @@
+/* Typing: the lines of a shell, from an editor, a plain terminal, or a script. */
+#ifndef MCDS_CLI_SHELL_TYPING_H
+#define MCDS_CLI_SHELL_TYPING_H
+
+#include "editor/editor.h"
+#include "io/lines.h"
+#include "io/signals.h"
+
+#define TYPED_MAX 16384 /* bytes of a line */
+
+enum typed {
+    TYPED_LINE,
+    TYPED_TOO_LONG,
+    TYPED_GIVEN_UP, /* by Ctrl-C */
+    TYPED_FAILED,   /* standard input cannot be read: lines.error */
+    TYPED_END       /* of the input, or by a signal: signals->number */
+};
+
+struct typing {
+    struct signals *signals;
+    struct editor *editor; /* NULL: none */
+    bool has_prompt;       /* a terminal */
+    struct lines lines;
+};
+
+/* Reads a line after `prompt`, which is printed to a terminal. The caller may change the line; it is valid
+ * until the next call. */
+enum typed typing_next(struct typing *typing, const char *prompt, char **line_out,
+                       size_t *length_out);
+
+/* Waits for standard input, as an editor needs it. */
+enum editor_wait typing_wait(struct signals *signals, bool is_terminal);
+
+#endif

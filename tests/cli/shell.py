@@ -1,0 +1,456 @@
+"""`mcds shell`: a script of lines, and a prompt on a terminal."""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import termios
+import threading
+import unittest
+
+from fixture import LIMIT_S, SKIPPED, Fixture, is_possible
+from relay import Relay
+from screen import Terminal, has_terminals
+
+MCDS = os.path.abspath(sys.argv[1])
+
+
+class ShellTest(unittest.TestCase):
+    store = "lmdb"
+
+    def setUp(self):
+        self.fixture = Fixture(self.store).__enter__()
+        self.addCleanup(self.fixture.__exit__)
+        self.environment = self.fixture.environment(MCDS)
+        self.environment.update(TERM="xterm", LC_ALL="C.UTF-8")
+        for name in ("NO_COLOR", "COLUMNS", "LINES"):
+            self.environment.pop(name, None)
+
+    def mcds(self, *words, **others):
+        return subprocess.run([MCDS, "--timeout", "60s", *words], env=self.environment, capture_output=True, text=True,
+                              check=False, cwd=self.fixture.folder, timeout=LIMIT_S, **others)
+
+    def script(self, *lines, options=(), before=()):
+        return self.mcds(*before, "shell", *options, input="".join(line + "\n" for line in lines))
+
+
+class ScriptTest(ShellTest):
+    def check(self, done, code, out, errors=""):
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (code, out, errors))
+
+    def test_lines_are_commands(self):
+        done = self.script("counter add x 5", "", "# a comment", "mcds counter add x", "table put t k 'a  b' # and why",
+                           "table get t k", "table get t k --json")
+        self.check(done, 0, "5\n6\nput\na  b\n"
+                   '{"noun":"table","verb":"get","name":"t","key":"k","value":"a  b"}\n')
+
+    def test_the_first_failure_is_the_exit_code(self):
+        self.check(self.script("counter get x", "counter add x"), 1, "1\n", "mcds: line 1: counter 'x': there is none\n")
+        done = self.script("counter get y", "nonsense", "lock l -- sh -c 'exit 3'", "counter add x")
+        self.assertEqual((done.returncode, done.stdout), (64, "2\n"))
+        self.assertEqual(self.script("lock l -- sh -c 'exit 3'", "nonsense").returncode, 3)
+
+    def test_bail(self):
+        self.check(self.script("counter add x", "counter get y", "counter add x", options=["--bail"]), 1, "1\n",
+                   "mcds: line 2: counter 'y': there is none\n")
+
+    def test_exit_ends(self):
+        self.check(self.script("counter add x", "exit", "counter add x"), 0, "1\n")
+        self.check(self.script("counter add x", "quit", "counter add x"), 0, "2\n")
+
+    def test_a_mistake_has_its_column(self):
+        self.check(self.script("counter add 'x"), 64, "", "mcds: line 1: column 13: a quote is not closed\n")
+        self.check(self.script('table put é "x'), 64, "", "mcds: line 1: column 13: a quote is not closed\n")
+
+    def test_what_needs_another_process(self):
+        done = self.script("lock job -- cat", "counter add x", "ls", "set add s a b c", "doctor --json", "rm x --yes", "ls")
+        out = done.stdout.splitlines()
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(out[:1], ["1"])  # cat has read nothing of the script
+        self.assertIn("counter\tx", out)
+        self.assertIn("counter\tx\tdropped", out)
+        self.assertNotIn("counter\tx", out[-3:])
+
+    def test_what_is_refused_names_the_way_out(self):
+        for line, way in (("set add s -", "as an argument or in a file"), ("batch", "outside of the shell"),
+                          ("shell", "outside of it"), ("-N other ls", "before 'shell'"), ("load -", "in a file"),
+                          ("--timeout 5s ls", "before 'shell'"), ("queue push q --file -", "in a file")):
+            done = self.script(line, "counter add x")
+            self.assertEqual(done.returncode, 64, done)
+            self.assertEqual(done.stderr.count("\n"), 1, done)
+            self.assertIn(way, done.stderr)
+            self.assertRegex(done.stdout, r"^\d+\n$")
+
+    def test_input_that_only_fails_when_read(self):
+        done = self.script("lock release x", "counter add x")
+        self.assertEqual((done.returncode > 1, done.stdout), (True, "1\n"), done)
+
+    def test_the_namespace_of_the_shell_is_that_of_each_line(self):
+        done = self.script("counter add x", "rm --all --yes", "ls", before=["-N", "other"])
+        self.check(done, 0, "1\ncounter\tx\tdropped\n")
+
+    def test_options_of_the_shell(self):
+        done = self.script("counter add x", "counter get y", before=["--json"])
+        answers = list(map(json.loads, done.stdout.splitlines()))
+        self.assertEqual([answer.get("value", answer.get("exit")) for answer in answers], [1, 1])
+        self.check(self.script("set add s a", "counter get y", before=["-q"]), 1, "")
+
+    def test_help(self):
+        done = self.script("help counter add", "counter add --help", "--version")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.count("usage: mcds counter add"), 2)
+
+    def test_a_line_that_is_too_long(self):
+        done = self.script("counter add x", "counter add " + 20000 * "x", "counter add x")
+        self.check(done, 65, "1\n", "mcds: line 2: the line is longer than 16384 bytes; nothing after it was read\n")
+        self.assertIn("column 13: a NUL byte", self.script("counter add \0x").stderr)
+
+    def test_no_reader(self):
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run([MCDS, "--timeout", "60s", "shell"], input=b"ls\n" * 1000, env=self.environment, stdout=write,
+                              stderr=subprocess.PIPE, check=False, timeout=LIMIT_S)
+        os.close(write)
+        self.assertIn(done.returncode, (0, 74), done)  # an empty listing prints nothing
+        self.assertEqual(done.stderr, b"")
+
+    def test_a_memory_store(self):
+        done = self.script("counter add x", "counter add x", "set add s a b", "set has s a b", "ls", "rm x --yes", "ls",
+                           before=["-s", "memory:"])
+        self.check(done, 0, "1\n2\nadded\nadded\nyes\nyes\ncounter\tx\nset\ts\ncounter\tx\tdropped\nset\ts\n")
+        done = self.script("lock l -- true", before=["-s", "memory:"])
+        self.assertEqual((done.returncode, done.stdout), (64, ""))
+        self.assertIn("start the shell with -s lmdb:PATH", done.stderr)
+
+    def test_signals_end_a_script(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with subprocess.Popen([MCDS, "--timeout", "60s", "shell"], env=self.environment, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+                process.stdin.write("lock job -- sh -c 'echo here; exec sleep 1000'\ncounter add x\n")
+                process.stdin.flush()
+                self.assertEqual(process.stdout.readline(), "here\n")
+                process.send_signal(number)
+                self.assertEqual(process.wait(LIMIT_S), 128 + number)
+                self.assertEqual(process.stdout.read(), "")
+        self.assertEqual(self.mcds("lock", "job", "--info").returncode, 1)  # it was released
+
+    def test_a_counter_that_was_made_again(self):
+        """Another process makes it with other options, while the shell has it open."""
+        with subprocess.Popen([MCDS, "--timeout", "60s", "shell"], env=self.environment, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as process:
+            def ask(line):
+                process.stdin.write(line + "\n")
+                process.stdin.flush()
+                return process.stdout.readline()
+            self.assertEqual(ask("counter add x 5"), "5\n")
+            self.assertEqual(ask("counter get x"), "5\n")
+            self.assertEqual(self.mcds("counter", "drop", "x").returncode, 0)
+            self.assertEqual(self.mcds("counter", "add", "x", "7", "--exact").returncode, 0)
+            self.assertEqual(ask("counter get x"), "7\n")
+            process.stdin.close()
+            self.assertEqual(process.wait(LIMIT_S), 0)
+
+    def test_the_default_store_is_made_by_the_first_change(self):
+        home = os.path.join(self.fixture.folder, "home")
+        os.mkdir(home)
+        self.environment = {"HOME": home, "PATH": self.environment["PATH"]}
+        done = self.script("counter get x", "ls", "lock job --info")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(os.listdir(home), [])
+        done = self.script("counter get x", "set add s a b", "lock job -- true", "counter add x", "ls")
+        self.assertEqual((done.returncode, done.stdout), (1, "added\nadded\n1\ncounter\tx\nlock\tjob\nset\ts\n"), done)
+        done = self.script("lock job -- true", "ls", before=["-N", "other"])
+        self.assertEqual((done.returncode, done.stdout), (0, "lock\tjob\n"), done)
+
+
+class TerminalTest(ShellTest):
+    def shell(self, *options, **environment):
+        terminal = Terminal([MCDS, "--timeout", "60s", "shell", *options], {**self.environment, **environment})
+        self.addCleanup(terminal.close)
+        self.wait_for_prompt(terminal, 0)
+        return terminal
+
+    @staticmethod
+    def wait_for_prompt(terminal, begin):
+        """A prompt in a line of its own, after so many bytes of output."""
+        terminal.wait_until(lambda _: re.search(rb"\nmcds(?: \S+)?> $", terminal.raw[begin:]))
+
+    def type(self, terminal, text, *seen):
+        terminal.type(text)
+        terminal.wait_for(*seen)
+
+    def line(self, terminal, text, *seen, end="\r"):
+        """A line, the text after it, and a prompt again."""
+        begin = len(terminal.raw)
+        terminal.type(text + end)
+        terminal.wait_for(*seen)
+        self.wait_for_prompt(terminal, begin)
+
+    def end(self, terminal, code=0):
+        terminal.type("\x04")
+        self.assertEqual(terminal.end(), code)
+        self.assert_given_back(terminal)
+
+    def assert_given_back(self, terminal):
+        self.assertEqual(set(terminal.screen.strange) - {"\a"}, set())
+        self.assertTrue(self.is_given_back(terminal))
+
+    @staticmethod
+    def is_given_back(terminal):
+        usual = termios.ICANON | termios.ECHO | termios.ISIG
+        return termios.tcgetattr(terminal.fd)[3] & usual == usual
+
+
+class PromptTest(TerminalTest):
+    @property
+    def has_editor(self):
+        """A build without libedit, or a system without it, has a plain prompt."""
+        terminal = self.shell()
+        self.line(terminal, " cou\tadd probe", "probe\n")
+        self.end(terminal)
+        return "no command 'cou'" not in terminal.screen.text()
+
+    def need_editor(self):
+        if not self.has_editor:
+            self.skipTest("this build of mcds has no editor of lines")
+
+    def history(self):
+        path = os.path.join(self.environment["XDG_STATE_HOME"], "mcds", "history")
+        try:
+            with open(path, encoding="utf-8") as file:
+                return file.read().splitlines(), stat.S_IMODE(os.stat(path).st_mode)
+        except FileNotFoundError:
+            return [], 0o600
+
+    def test_a_session(self):
+        for kind in ("xterm", "dumb"):
+            terminal = self.shell(TERM=kind)
+            self.line(terminal, f"counter add {kind} 42", "42")
+            self.line(terminal, "counter get none", "there is none", "mcds [1]>")
+            self.line(terminal, "counter add 'x", "column 13", "mcds [64]>")
+            self.line(terminal, f"counter get {kind}", "42", "mcds>")
+            self.line(terminal, "lock job -- sh -c 'read x; echo \"<$x>\"'\rhello", "<hello>")
+            terminal.type(f"set add {kind} -\r")
+            terminal.wait_until(lambda _, terminal=terminal: self.is_given_back(terminal))
+            self.line(terminal, "one\rtwo\r\x04", "added   2", end="")
+            self.end(terminal)
+            self.assertTrue(all(len(line) <= 80 for line in terminal.screen.lines()))
+
+    def test_exit_and_the_colour_of_a_failure(self):
+        for environment, colors in (({}, {"31", "0"}), ({"NO_COLOR": "1"}, set())):
+            terminal = self.shell(**environment)
+            self.line(terminal, "nonsense", "mcds [64]>")
+            terminal.type("exit\r")
+            self.assertEqual(terminal.end(), 0)
+            self.assert_given_back(terminal)
+            self.assertEqual(terminal.screen.colors, colors)
+
+    def test_interrupts_give_up_a_line_and_a_command(self):
+        for kind in ("xterm", "dumb"):
+            terminal = self.shell(TERM=kind)
+            terminal.type("counter add never")
+            terminal.wait_for("counter add never")
+            begin = len(terminal.raw)
+            terminal.type("\x03")
+            terminal.wait_for("never^C")
+            self.wait_for_prompt(terminal, begin)
+            terminal.type("lock job -- sh -c 'echo he''re; while :; do sleep 0.05; done'\r")
+            terminal.wait_for("\nhere")
+            terminal.type("\x03")
+            terminal.wait_for("mcds [130]>")
+            self.line(terminal, "lock job --info", "nobody holds it")
+            self.end(terminal)
+        self.assertEqual(self.mcds("counter", "get", "never").returncode, 1)
+
+    def test_completion(self):
+        self.need_editor()
+        for words in (["counter", "add", "page views"], ["counter", "add", "日本語"], ["table", "put", "tags", "a", "1"]):
+            self.assertEqual(self.mcds(*words).returncode, 0)
+        terminal = self.shell()
+        self.line(terminal, "cou\tg\tpa\t", "counter get 'page views'", "\n1\n")
+        self.line(terminal, "counter get 日\t", "counter get 日本語", "\n1\n")
+        self.type(terminal, "ta\t\t", "mcds> table", "put", "incr")
+        self.type(terminal, "get \t", "mcds> table get tags")
+        self.type(terminal, "a --js\t", "mcds> table get tags a --json")
+        self.line(terminal, "", '"value":"1"')
+        self.type(terminal, "ls --color al\t", "ls --color always")
+        self.type(terminal, "\x15rm \t", "page views  ", "tags")
+        self.type(terminal, "\x15lock job -- \t", "lock job --")
+        terminal.type("\x15")
+        self.end(terminal)
+
+    def test_history(self):
+        self.need_editor()
+        before = len(self.history()[0])
+        terminal = self.shell()
+        self.line(terminal, "counter add x 7", "\n7")
+        self.line(terminal, " counter add hidden", "\n1")
+        self.end(terminal)
+        self.assertEqual((self.history()[0][before:], self.history()[1]), (["counter add x 7"], 0o600))
+        terminal = self.shell()
+        self.line(terminal, "\x1b[A", "counter add x 7", "\n14")
+        self.line(terminal, "\x12add x", "\n21")
+        self.end(terminal)
+
+    def test_no_home(self):
+        """No history, and no failure."""
+        for name in ("HOME", "XDG_STATE_HOME"):
+            self.environment.pop(name, None)
+        self.environment["MCDS_STORE"] = "lmdb:" + os.path.join(self.fixture.folder, "store")
+        terminal = self.shell()
+        self.line(terminal, "counter add x", "\n1")
+        self.end(terminal)
+        self.assertNotIn("mcds: ", terminal.screen.text())
+
+    def test_a_terminal_that_goes_away(self):
+        terminal = self.shell()
+        before = len(terminal.raw)
+        os.kill(terminal.pid, signal.SIGHUP)
+        self.assertEqual(terminal.end(), 128 + signal.SIGHUP)
+        self.assertNotIn(b"mcds", terminal.raw[before:])
+        terminal = self.shell()
+        os.kill(terminal.pid, signal.SIGTERM)
+        self.assertEqual(terminal.end(), 128 + signal.SIGTERM)
+        self.assert_given_back(terminal)
+
+    def test_a_stop_gives_the_terminal_back(self):
+        self.environment["PS1"] = "prompt> "
+        terminal = Terminal(["bash", "--norc", "--noprofile", "-i"], self.environment)
+        self.addCleanup(terminal.close)
+        terminal.wait_for("prompt>")
+        terminal.type("mcds --timeout 60s shell\n")
+        self.wait_for_prompt(terminal, 0)
+        terminal.type("counter ad")
+        terminal.wait_for("counter ad")
+        terminal.type("\x1a")
+        terminal.wait_for("Stopped")
+        terminal.type("stty -a | tr ';' '\\n' | grep -o '[-]*icanon'; echo visi''ble\n")
+        terminal.wait_for("visible")
+        self.assertNotIn("-icanon", terminal.screen.text().replace("'[-]*icanon'", ""))
+        terminal.type("fg\n")
+        terminal.wait_until(lambda screen: screen.lines()[screen.row] == "mcds> counter ad")
+        terminal.type("d x 9\r")
+        terminal.wait_for("\n9\n")
+        terminal.type("\x04")
+        terminal.wait_until(lambda screen: screen.lines()[screen.row].startswith("prompt>"))
+        terminal.type("exit\n")
+        terminal.end()
+
+    def test_another_size(self):
+        self.need_editor()
+        terminal = self.shell()
+        terminal.resize(10, 40)
+        terminal.type("counter add " + 60 * "x")
+        terminal.wait_until(lambda screen: "x" * 20 in screen.text())
+        terminal.type("\r")
+        terminal.wait_for("\n1\n")
+        self.end(terminal)
+
+    def test_hostile_names(self):
+        self.need_editor()
+        for name in ("evil\x1b]0;title\x07a", "evil\x1b[31mb"):
+            self.assertEqual(self.mcds("counter", "add", name).returncode, 0)
+        terminal = self.shell()
+        terminal.type("counter get \t\t")
+        terminal.wait_for("\\x1b]0;title\\x07a")
+        terminal.type("\x15")
+        self.end(terminal)
+        self.assertNotIn(b"\x1b]", terminal.raw)
+        self.assertNotIn(b"\x1b[31m", terminal.raw)
+
+
+@unittest.skipUnless(is_possible("memcached"), "memcached is not installed")
+class ConnectionTest(TerminalTest):
+    store = "memcached"
+
+    def test_a_line_takes_one_round_trip(self):
+        asked = []
+
+        class Counting(Relay):
+            def pass_request(self, data, server):
+                asked.append(data)
+                server.sendall(data)
+
+        relay = Counting(os.path.join(self.fixture.folder, "relay.sock"), self.fixture.socket, 0)
+        self.addCleanup(relay.close)
+        with subprocess.Popen([MCDS, "-s", "memcached://" + relay.path, "--timeout", "60s", "shell"], env=self.environment,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            def ask(line, answer):
+                process.stdin.write(line + "\n")
+                process.stdin.flush()
+                self.assertEqual(process.stdout.readline(), answer + "\n")
+                return len(asked)
+            for warm, line, first, second in ((3, "counter add x", "4", "5"), (1, "table put t k v", "put", "put"),
+                                              (1, "table get t k", "v", "v"), (1, "counter get x", "5", "5")):
+                for i in range(warm):
+                    ask(line, str(i + 1) if line == "counter add x" else first)
+                before = ask(line, first)
+                self.assertEqual(ask(line, second) - before, 1, line)
+            with relay.mutex:  # one of the lines, and one that has read how x was made
+                self.assertLessEqual(len(relay.ends), 2 * 2)
+            process.stdin.close()
+            self.assertEqual(process.wait(LIMIT_S), 0)
+
+    def test_an_operation_that_is_given_up(self):
+        """No reply comes. A change is then in doubt, and the next line is answered."""
+        silent = threading.Event()
+
+        class Silent(Relay):
+            def pass_reply(self, data, client):
+                if not silent.is_set():
+                    client.sendall(data)
+
+        relay = Silent(os.path.join(self.fixture.folder, "relay.sock"), self.fixture.socket, 0)
+        self.addCleanup(relay.close)
+        self.environment["MCDS_STORE"] = f"memcached://{relay.path}?connect_timeout=60000&timeout=120000"
+        terminal = self.shell()
+        self.line(terminal, "table put t k v", "put")
+        for line, said, code in (("table put t k w", "it may have been put", 80), ("table get t k", "given up", 130)):
+            silent.set()
+            begin = len(terminal.raw)
+            terminal.type(line + "\r")
+            terminal.wait_until(lambda _, end=f"{line}\r\n".encode(): terminal.raw.endswith(end))
+            terminal.type("\x03")
+            terminal.wait_for(said, f"mcds [{code}]>")
+            self.wait_for_prompt(terminal, begin)
+            silent.clear()
+            self.line(terminal, "table get t k", "\nw")
+        self.end(terminal)
+
+    def test_a_server_that_comes_back(self):
+        self.environment["MCDS_STORE"] = f"memcached://{self.fixture.socket}?connect_timeout=300&timeout=300"
+        with subprocess.Popen([MCDS, "shell"], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as process:
+            def ask(line):
+                process.stdin.write(line + "\n")
+                process.stdin.flush()
+            ask("--timeout x")  # a line that fails by itself
+            self.assertIn("line 1", process.stderr.readline())
+            self.fixture.stop_server()
+            os.unlink(self.fixture.socket)
+            ask("counter get x")
+            self.assertIn("line 2", process.stderr.readline())
+            self.fixture.start_server()
+            ask("help")
+            while "lock job" not in process.stdout.readline():
+                pass
+            seen = ""
+            while seen == "":  # a slow machine may answer too late
+                ask("set add s x")
+                ask("help counter")
+                line = process.stdout.readline()
+                seen = line if line in ("added\n", "unchanged\n") else ""
+                while seen == "" and not line.startswith("'mcds help counter VERB'"):
+                    line = process.stdout.readline()
+            process.kill()
+            process.communicate()
+
+
+if __name__ == "__main__":
+    if not has_terminals():
+        print("shell: skipped: this system has no pseudo-terminals")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
