@@ -101,16 +101,25 @@ static void print_size(struct output *output, const struct row *row)
     print_or_dash(output, is_known);
 }
 
+/* The time until the lease of a lock or a counter ends, unless it never does. */
+static void print_left(struct output *output, const struct row *row)
+{
+    int64_t left_ms = -1;
+    if (row->is_known && row->command.verb->start == lock_look)
+        left_ms = row->answer.holder.remaining_ms;
+    else if (row->is_known && row->command.verb->start == counter_get)
+        left_ms = row->answer.counter.ttl_ms;
+    if (left_ms >= 0 && output->json)
+        output_number(output, "remaining_ms", left_ms, SHOWN);
+    else if (left_ms >= 0)
+        output_real(output, "", (double)left_ms / 1000, SHOWN);
+    print_or_dash(output, left_ms >= 0);
+}
+
 static void print_holder(struct output *output, const struct row *row)
 {
     const mcds_lock_holder *holder = &row->answer.holder;
     bool is_held = row->is_known && row->command.verb->start == lock_look;
-    bool is_timed = is_held && holder->remaining_ms >= 0;
-    if (is_timed && output->json)
-        output_number(output, "remaining_ms", holder->remaining_ms, SHOWN);
-    else if (is_timed)
-        output_real(output, "", (double)holder->remaining_ms / 1000, SHOWN);
-    print_or_dash(output, is_timed);
     bool is_labelled = is_held && holder->label[0] != '\0';
     if (is_labelled)
         output_name(output, "holder", holder->label, SHOWN);
@@ -124,6 +133,7 @@ static void print_row(struct look *look, struct row *row)
     output_text(output, "noun", row->command.noun->word, SHOWN);
     output_name(output, "name", row->command.arguments[0], SHOWN);
     print_size(output, row);
+    print_left(output, row);
     print_holder(output, row);
     output_end(output);
     if (row->handle != NULL)

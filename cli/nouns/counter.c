@@ -58,7 +58,9 @@ void counter_print_add(struct output *output, const struct command *command,
 int counter_get(void *handle, const struct command *command, struct answer *answer,
                 mcds_pipeline *pipeline, uint64_t tag)
 {
+    static const mcds_counter_value nothing = MCDS_COUNTER_VALUE_INIT;
     (void)command;
+    answer->counter = nothing;
     return mcds_counter_get_start(handle, &answer->counter, pipeline, tag);
 }
 
@@ -70,6 +72,8 @@ void counter_print_get(struct output *output, const struct command *command,
     output_number(output, "value", answer->counter.value, SHOWN);
     if (answer->counter.since_s != 0)
         output_unsigned(output, "since", answer->counter.since_s, HIDDEN);
+    if (answer->counter.ttl_ms >= 0)
+        output_number(output, "remaining_ms", answer->counter.ttl_ms, HIDDEN);
     if (answer->counter.reborn)
         output_bool(output, "lost", true, HIDDEN);
 }

@@ -197,9 +197,10 @@ const struct parameter options[OPTION_COUNT] = {
                         "every structure of the namespace (-N); of a queue, every dead job"),
     [OPTION_LONG] = FLAG(
         'l', "long",
-        "also print the size of a counter (its value), visitors and online, and "
-        "the seconds left and the holder of a lock (of a semaphore, 'semaphore "
-        "holders' prints them); - where the structure does not keep it"),
+        "also print the size, which is the value of a counter, the visitors of the period, or "
+        "how many are online; the seconds until a counter expires or the lease of a lock ends; "
+        "and the holder of a lock (of a semaphore, 'semaphore holders' prints them). - where "
+        "there is none"),
     [OPTION_NOUN] = TEXT(NONE, "noun", "NOUN", 0, "only structures of this noun"),
     [OPTION_INTERVAL] = TIME(NONE, "interval", "TIME", 10, DAY_MS,
                              "pause between two reads of the store (1s)"),

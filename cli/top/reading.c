@@ -262,6 +262,8 @@ static void end_row(struct reading *reading, struct row *row, int result, double
         row->holder = print_plain(reading, label[0] != '\0' ? label : "-", NULL);
     } else {
         take_value(reading, row, passed_s);
+        if (row->command.noun->open == counter_open)
+            row->left_ms = row->answer.counter.ttl_ms;
     }
 }
 

@@ -18,7 +18,7 @@
     X(mcds_pipeline_options, depth, depth, reserved)                                           \
     X(mcds_wait, wake_ns, wake_ns, wake_ns)                                                    \
     X(mcds_counter_options, flush_ms, flush_ms, flush_ms)                                      \
-    X(mcds_counter_value, reborn, reborn, reserved)                                            \
+    X(mcds_counter_value, reborn, ttl_ms, ttl_ms)                                              \
     X(mcds_lock_options, label, label, label)                                                  \
     X(mcds_lock_holder, label, tenure, tenure)                                                 \
     X(mcds_semaphore_options, label, label, label)                                             \

@@ -13,7 +13,7 @@ import sys
 from fixture import Fixture
 from golden import be_patient
 
-TIMES_AND_NUMBERS = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{9,}|(?<=_ms\":)\d+|(?<=\t)[\d.]+(?=\t\d{9})")
+TIMES_AND_NUMBERS = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{9,}|(?<=_ms\":)\d+|(?<=\t)[\d.]+(?=\t\d{9})|(?<=\t)\d+\.\d{3}(?=\t-)")
 INDENT = "    "
 
 

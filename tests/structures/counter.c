@@ -373,6 +373,7 @@ static const struct suite_case cases[] = {
     CASE(strict_says_lost_when_born_again),
     CASE(reborn_is_told),
     CASE(lives_for_its_ttl),
+    CASE(reports_its_ttl),
     CASE_ONCE(takers_share),
 };
 

@@ -23,6 +23,7 @@ void strict_says_lost(struct suite *suite);
 void strict_says_lost_when_born_again(struct suite *suite);
 void reborn_is_told(struct suite *suite);
 void lives_for_its_ttl(struct suite *suite);
+void reports_its_ttl(struct suite *suite);
 void takers_share(struct suite *suite);
 
 #endif

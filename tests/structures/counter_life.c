@@ -285,6 +285,40 @@ void lives_for_its_ttl(struct suite *suite)
     mcds_counter_close(other);
 }
 
+static int64_t ttl_of(struct suite *suite, mcds_counter *counter)
+{
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    value.ttl_ms = 77;
+    CHECK(MCDS_OK, suite, mcds_counter_get, counter, &value);
+    return value.ttl_ms;
+}
+
+/* Of a counter that expires, of one that does not, and of stripes. */
+void reports_its_ttl(struct suite *suite)
+{
+    const int64_t given_ms = 86400000;
+    const int64_t never = suite->can.ttl_readable ? -1 : -2;
+    for (uint32_t stripes = 1; stripes <= 4; stripes += 3) {
+        mcds_counter *timed = open_counter(suite->store, fresh_name(suite, "t"), 0, stripes,
+                                           (uint64_t)given_ms);
+        mcds_counter *kept = open_counter(suite->store, fresh_name(suite, "k"), 0, stripes, 0);
+        for (int i = 0; i < 8; i++) {
+            CHECK(MCDS_OK, suite, mcds_counter_add, timed, 1, NULL);
+            CHECK(MCDS_OK, suite, mcds_counter_add, kept, 1, NULL);
+        }
+        int64_t ttl_ms = ttl_of(suite, timed);
+        assert_int_equal(ttl_of(suite, kept), never);
+        if (suite->can.ttl_readable) {
+            assert_true(ttl_ms > given_ms / 2);
+            assert_true(ttl_ms <= given_ms + 5000); /* memcached counts seconds */
+        } else {
+            assert_int_equal(ttl_ms, -2);
+        }
+        mcds_counter_close(timed);
+        mcds_counter_close(kept);
+    }
+}
+
 #define TAKERS 4
 #define ADDERS 2
 #define ADDS 400

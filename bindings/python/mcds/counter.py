@@ -22,6 +22,8 @@ class CounterValue:
     since: Optional[datetime.datetime]
     #: lost and made again since this handle saw it: counts are lost
     reborn: bool
+    #: seconds until it expires; None: it does not expire, or the store does not report the time
+    ttl: Optional[float] = None
 
 
 def open_form(core: Core, name: Bytes, **options: int) -> Opened:
@@ -81,7 +83,8 @@ def take_value(code: int, out: Any) -> CounterValue:
     if code != 0:
         raise error_of(code)
     since = EPOCH + datetime.timedelta(seconds=out.since_s) if out.since_s > 0 else None
-    return CounterValue(out.value, since, out.reborn)
+    ttl = out.ttl_ms / 1000 if out.ttl_ms >= 0 else None
+    return CounterValue(out.value, since, out.reborn, ttl)
 
 
 def take_or_zero(code: int, out: Any) -> int:

@@ -96,10 +96,18 @@ struct counter_get {
     mcds_request requests[MCDS__STRIPES_MAX];
 };
 
+/* The shorter of two times until a key expires. */
+static int64_t shorter_ttl(int64_t one, int64_t other)
+{
+    if (one == MCDS_TTL_NEVER || other == MCDS_TTL_UNKNOWN)
+        return other;
+    return other == MCDS_TTL_NEVER || one <= other ? one : other;
+}
+
 static enum mcds__step sum_stripes(struct counter_get *get)
 {
     struct mcds__operation *operation = &get->base;
-    mcds_counter_value sum = {.since_s = UINT32_MAX};
+    mcds_counter_value sum = {.since_s = UINT32_MAX, .ttl_ms = MCDS_TTL_NEVER};
     bool there = false;
     for (uint32_t i = 0; i < get->counter->stripes; i++) {
         struct mcds__stripe stripe;
@@ -111,9 +119,13 @@ static enum mcds__step sum_stripes(struct counter_get *get)
         if (sum.value >= MCDS_COUNTER_MAX || sum.value <= -MCDS_COUNTER_MAX)
             return mcds__operation_finish(operation, MCDS_OVERFLOW);
         sum.reborn = sum.reborn || stripe.reborn;
-        there = there || stripe.there;
-        if (stripe.there && get->requests[i].reply.flags < sum.since_s)
-            sum.since_s = get->requests[i].reply.flags;
+        if (!stripe.there)
+            continue;
+        there = true;
+        const mcds_reply *reply = &get->requests[i].reply;
+        sum.ttl_ms = shorter_ttl(sum.ttl_ms, reply->ttl_ms);
+        if (reply->flags < sum.since_s)
+            sum.since_s = reply->flags;
     }
     if (sum.reborn && (!there || mcds__counter_is_strict(get->counter)))
         return mcds__operation_explain(operation, MCDS_LOST,
@@ -132,7 +144,7 @@ static enum mcds__step counter_step_get(struct mcds__operation *operation)
     if (!mcds__settings_check_step(&get->check, operation, &step))
         return step;
     step = mcds__tally_read_step(get->requests, get->counter->keys, get->counter->stripes, NULL,
-                                 0, &get->stage, operation);
+                                 MCDS_WANT_TTL, &get->stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     return sum_stripes(get);
@@ -145,6 +157,7 @@ struct sight {
     bool there;
     uint64_t stored;
     uint32_t incarnation;
+    int64_t ttl_ms;
 };
 
 static void counter_take_number(void *context, const mcds_reply *reply, mcds_bytes value)
@@ -152,12 +165,13 @@ static void counter_take_number(void *context, const mcds_reply *reply, mcds_byt
     struct sight *sight = context;
     sight->there = reply->outcome == MCDS_OUT_OK && mcds__tally_parse(value, &sight->stored);
     sight->incarnation = reply->flags;
+    sight->ttl_ms = reply->ttl_ms;
 }
 
 /* Reads the number in place, in a cell or as text. */
 static bool see_number(mcds_counter *counter, struct sight *sight)
 {
-    *sight = (struct sight){0};
+    *sight = (struct sight){.ttl_ms = MCDS_TTL_NEVER}; /* what expires has no cell */
     if (counter->stripes > 1)
         return false;
     if (mcds__counter_cell_read(counter, &sight->stored, &sight->incarnation))
@@ -176,8 +190,10 @@ static bool get_here(mcds_counter *counter, mcds_counter_value *value_out)
         judge_stored(counter, sight.stored, sight.incarnation, 0, &stripe) != MCDS_OK ||
         (stripe.reborn && mcds__counter_is_strict(counter)))
         return false;
-    mcds_counter_value value = {
-        .value = stripe.value, .since_s = sight.incarnation, .reborn = stripe.reborn};
+    mcds_counter_value value = {.value = stripe.value,
+                                .since_s = sight.incarnation,
+                                .reborn = stripe.reborn,
+                                .ttl_ms = sight.ttl_ms};
     mcds__sized_write(MCDS__SIZED_mcds_counter_value, value_out, &value);
     return true;
 }

@@ -197,7 +197,8 @@ static enum mcds__step counter_exact_step_read(struct mcds__operation *operation
         return step;
     if (read->read.reborn && mcds__counter_is_strict(read->counter))
         return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(SERVER_PART_LOST));
-    mcds_counter_value value = {.value = read->read.value, .reborn = read->read.reborn};
+    mcds_counter_value value = {
+        .value = read->read.value, .reborn = read->read.reborn, .ttl_ms = MCDS_TTL_NEVER};
     mcds__sized_write(MCDS__SIZED_mcds_counter_value, read->value_out, &value);
     return step;
 }

@@ -26,4 +26,13 @@ seq 700 | sed 's/.*/counter add n& &/' | mcds batch >/dev/null
 mcds -q lock n -- true
 mcds ls -l n | sed -n '1p;257p;513p;700p;$p'
 mcds ls -l n | wc -l
+# what expires, and how many are online
+mcds -q counter add short 4 --ttl 1d
+mcds -q counter add spread 5 --ttl 1d --stripes 4
+for who in ann bob cid; do mcds -q online beat room "$who" --width 1d --exact; done
+mcds ls -l 's[hp]*' | sed 's/\t8[0-9.]*\t-$/\tN\t-/'
+mcds ls -l short --json | sed 's/":8[0-9]*}/":N}/'
+mcds counter get short --json | sed 's/":8[0-9]*}/":N}/; s/"since":[0-9]*/"since":N/'
+run ls -l room
+run ls -l room --json
 run help ls
