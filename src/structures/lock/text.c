@@ -157,7 +157,7 @@ static int fail_other_lock(const struct lease_text *text, const mcds_lock *lock)
     if (strcmp(name, lock->leased.handle.name) == 0)
         return mcds__fail_saying(
             &error, "the lease belongs to a lock of this name in namespace '%s'", ns);
-    return mcds__fail_saying(&error, "the lease belongs to lock '%s'%s%s%s", name,
+    return mcds__fail_saying(&error, "the lease belongs to '%s'%s%s%s", name,
                              same_ns ? "" : " of namespace '", same_ns ? "" : ns,
                              same_ns ? "" : "'");
 }
