@@ -12,7 +12,7 @@ struct cgroup {
 /* Makes a cgroup below our own, if that is delegated to our user. root gets none, because it can
  * signal every process. */
 void cgroup_make(struct cgroup *cgroup);
-/* Moves the calling process into it. Call it between fork and exec. */
+/* Moves the calling process into it. Call it between vfork and exec. */
 void cgroup_enter(const struct cgroup *cgroup);
 void cgroup_kill(const struct cgroup *cgroup);
 void cgroup_remove(const struct cgroup *cgroup);

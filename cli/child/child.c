@@ -23,14 +23,15 @@ static bool is_foreground(int tty)
     return tty >= 0 && tcgetpgrp(tty) == getpgrp();
 }
 
-/* The data that the process of the program needs between fork and exec. */
+/* The data that the process of the program needs between vfork and exec. */
 struct start {
     char *const *program;
     int tty; /* to come to the foreground of, or -1 */
     const struct inheritance *inheritance;
 };
 
-/* In the process of the program, below the supervisor: only calls that are safe between fork and exec. */
+/* In the process of the program, below the supervisor: only calls that are safe between vfork and
+ * exec. */
 static int become(const void *context)
 {
     const struct start *start = context;
@@ -61,6 +62,8 @@ static void take_news(struct child *child)
             child->is_ended = true;
             child->wait_status = news.number;
         }
+        if (news.kind == NEWS_REAPED)
+            child->is_reaped = true;
     }
 }
 
@@ -230,6 +233,8 @@ bool child_lives(struct child *child)
     bool is_orphan_left = child->is_orphaned && kill_orphans(child);
     if (is_orphan_left || !child->is_ended)
         return true;
+    if (!child->is_reaped && !child->is_unwatched)
+        return true; /* the news of that follows at once */
     if (kill(-child->group, 0) == 0)
         return !is_all_zombies(child->group);
     return errno == EPERM;

@@ -21,6 +21,7 @@ struct child {
     pid_t group;                    /* also the process id of the program */
     int tty;                        /* the controlling terminal, or -1 */
     bool is_ended;                  /* the program itself; others of its group may live on */
+    bool is_reaped;                 /* by the supervisor: before, it is a zombie of its group */
     int wait_status;                /* as waitpid gives it, when it has ended */
     int stopped_by;                 /* the signal that has stopped the program, or 0 */
     bool is_following;              /* we have stopped with it */

@@ -1,12 +1,10 @@
 /* Supervisor: the process between mcds and the command of `mcds lock`. */
 #include "child/supervisor.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include "child/descendants.h"
+#include "child/descriptors.h"
 #include "io/exit.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -23,8 +22,6 @@
 #define SWEEP_STEP_MS 20
 /* How often a wait with a limit looks at the clock. */
 #define WAIT_STEP_MS 20
-/* Without /proc, how many file descriptors are closed. */
-#define FILES_MAX (1 << 20)
 
 enum order_kind { ORDER_DEADLINE, ORDER_SWEEP, ORDER_LEAVE };
 
@@ -47,32 +44,6 @@ static void tell(const struct watchman *watchman, enum supervisor_news_kind kind
     struct supervisor_news news = {(int32_t)kind, number};
     ssize_t told = write(watchman->news, &news, sizeof news);
     (void)told; /* mcds is gone, and the orders have ended too */
-}
-
-static bool is_needed(const struct watchman *watchman, int fd)
-{
-    return fd <= STDERR_FILENO || fd == watchman->orders || fd == watchman->news ||
-           fd == watchman->signals || fd == watchman->timer;
-}
-
-/* Closes every descriptor except the standard streams and those of the supervisor. */
-static void close_others(const struct watchman *watchman)
-{
-    DIR *open_ones = opendir("/proc/self/fd");
-    const struct dirent *entry;
-    while (open_ones != NULL && (entry = readdir(open_ones)) != NULL) {
-        int fd = (int)strtol(entry->d_name, NULL, 10);
-        if (!is_needed(watchman, fd) && fd != dirfd(open_ones))
-            (void)close(fd);
-    }
-    if (open_ones != NULL) {
-        (void)closedir(open_ones);
-        return;
-    }
-    long limit = sysconf(_SC_OPEN_MAX);
-    for (int fd = 0; fd < (limit > 0 && limit < FILES_MAX ? limit : FILES_MAX); fd++)
-        if (!is_needed(watchman, fd))
-            (void)close(fd);
 }
 
 /* A reader of the output of mcds must not wait for the supervisor to end. */
@@ -199,8 +170,8 @@ static void watch(struct watchman *watchman)
     }
 }
 
-/* In the process of the command: only calls that are safe between fork and exec. `failed` is a pipe that
- * closes on exec. */
+/* In the process of the command, which may have the memory of the supervisor until its exec: only calls
+ * that are safe between vfork and exec. `failed` is a pipe that closes on exec. */
 static _Noreturn void begin(const struct watchman *watchman, pid_t guard, int failed,
                             int (*become)(const void *context), const void *context)
 {
@@ -215,13 +186,14 @@ static _Noreturn void begin(const struct watchman *watchman, pid_t guard, int fa
     _exit(told == 1 ? STATUS_CANNOT_RUN : STATUS_INTERNAL);
 }
 
-/* Starts the command. Returns whether it runs. */
+/* Starts the command. Returns whether it runs. vfork copies no memory, and the supervisor waits for the exec
+ * anyway; the pipe is for systems whose vfork does not wait. */
 static bool start(struct watchman *watchman, int (*become)(const void *context),
                   const void *context)
 {
     int failed[2];
     pid_t guard = getpid();
-    pid_t group = pipe2(failed, O_CLOEXEC) == 0 ? fork() : -1;
+    pid_t group = pipe2(failed, O_CLOEXEC) == 0 ? vfork() : -1;
     if (group < 0) {
         tell(watchman, NEWS_FAILED, errno);
         return false;
@@ -274,7 +246,8 @@ static _Noreturn void supervise(int orders, int news, const struct cgroup *cgrou
     watchman.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     watchman.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (start_in_time(&watchman, kill_at_ns, become, context)) {
-        close_others(&watchman);
+        const int kept[] = {orders, news, watchman.signals, watchman.timer};
+        descriptors_close_except(kept, sizeof kept / sizeof kept[0]);
         close_streams();
         tell(&watchman, NEWS_STARTED, 0);
         watch(&watchman);

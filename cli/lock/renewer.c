@@ -34,38 +34,57 @@ static void *renew_when_asked(void *context)
     return NULL;
 }
 
-static void close_all(const struct renewer *renewer)
-{
-    (void)close(renewer->ask[0]);
-    (void)close(renewer->answer);
-}
-
-bool renewer_start(struct renewer *renewer, struct tenure *tenure)
+void renewer_init(struct renewer *renewer, struct tenure *tenure)
 {
     renewer->tenure = tenure;
+    renewer->is_started = false;
     renewer->is_busy = false;
+    renewer->answer = -1;
     renewer->message[0] = '\0';
-    if (pipe2(renewer->ask, O_CLOEXEC) != 0)
-        return false;
-    renewer->answer = eventfd(0, EFD_CLOEXEC);
-    /* The thread gets no signals: they must reach the runner. */
+}
+
+static void close_all(struct renewer *renewer)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (renewer->ask[i] >= 0)
+            (void)close(renewer->ask[i]);
+    if (renewer->answer >= 0)
+        (void)close(renewer->answer);
+    renewer->answer = -1;
+}
+
+/* The thread gets no signals: they must reach the runner. */
+static bool start_thread(struct renewer *renewer)
+{
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    bool started = renewer->answer >= 0 &&
-                   pthread_create(&renewer->thread, NULL, renew_when_asked, renewer) == 0;
+    bool is_started = pthread_create(&renewer->thread, NULL, renew_when_asked, renewer) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!started) {
-        (void)close(renewer->ask[1]);
-        close_all(renewer);
-    }
-    return started;
+    return is_started;
 }
 
-void renewer_ask(struct renewer *renewer)
+static bool start(struct renewer *renewer)
 {
+    if (pipe2(renewer->ask, O_CLOEXEC) != 0)
+        return false;
+    renewer->answer = eventfd(0, EFD_CLOEXEC);
+    renewer->is_started = renewer->answer >= 0 && start_thread(renewer);
+    if (!renewer->is_started)
+        close_all(renewer);
+    return renewer->is_started;
+}
+
+bool renewer_ask(struct renewer *renewer)
+{
+    if (!renewer->is_started && !start(renewer)) {
+        (void)snprintf(renewer->message, sizeof renewer->message,
+                       "this process can start no thread for it");
+        return false;
+    }
     renewer->is_busy = write(renewer->ask[1], "", 1) == 1;
+    return renewer->is_busy;
 }
 
 void renewer_take(struct renewer *renewer)
@@ -79,7 +98,11 @@ void renewer_take(struct renewer *renewer)
 
 void renewer_end(struct renewer *renewer)
 {
+    if (!renewer->is_started)
+        return;
     (void)close(renewer->ask[1]);
     (void)pthread_join(renewer->thread, NULL);
+    renewer->ask[1] = -1;
     close_all(renewer);
+    renewer->is_started = false;
 }

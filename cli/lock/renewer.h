@@ -14,17 +14,18 @@ struct renewer {
     struct tenure *tenure;
     pthread_t thread;
     int ask[2]; /* a byte: renew; closed: end */
-    int answer; /* readable when a renewal is done */
+    int answer; /* readable when a renewal is done; -1: there is no thread yet */
+    bool is_started;
     bool is_busy;
     int result;                             /* of the last one */
     char message[RENEWER_MESSAGE_CAPACITY]; /* its sentence, or "" */
     char said[RENEWER_MESSAGE_CAPACITY]; /* used by the thread while a renewal is in flight */
 };
 
-/* False when the thread cannot be created. */
-bool renewer_start(struct renewer *renewer, struct tenure *tenure);
-/* Begins a renewal; none may be in flight. */
-void renewer_ask(struct renewer *renewer);
+/* Without a thread: most commands end before the first renewal. */
+void renewer_init(struct renewer *renewer, struct tenure *tenure);
+/* Begins a renewal; none may be in flight. The first one starts the thread. False: not begun. */
+bool renewer_ask(struct renewer *renewer);
 /* Reads the outcome after `answer` has become readable. */
 void renewer_take(struct renewer *renewer);
 /* Ends the thread after the renewal in flight. */

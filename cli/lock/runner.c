@@ -132,6 +132,11 @@ static void run_on_lost(struct runner *runner)
     on_lost_step(&runner->on_lost, &runner->child, &runner->watch.inheritance);
 }
 
+static int64_t retry_at_ns(const struct runner *runner, int64_t now_ns)
+{
+    return now_ns + runner->span_ns / 12 + RETRY_MIN_NS;
+}
+
 /* Handles the outcome of a renewal. */
 static void learn(struct runner *runner)
 {
@@ -151,7 +156,7 @@ static void learn(struct runner *runner)
         runner->renew_at_ns = INT64_MAX;
         break;
     default:
-        runner->renew_at_ns = now_ns + runner->span_ns / 12 + RETRY_MIN_NS;
+        runner->renew_at_ns = retry_at_ns(runner, now_ns);
         break;
     }
 }
@@ -182,8 +187,8 @@ static void keep_time(struct runner *runner, int64_t now_ns)
     }
     if (is_to_renew(runner) && now_ns >= runner->renew_at_ns) {
         runner->asked_ns = now_ns;
-        runner->renew_at_ns = INT64_MAX;
-        renewer_ask(&runner->renewer);
+        runner->renew_at_ns = renewer_ask(&runner->renewer) ? INT64_MAX
+                                                            : retry_at_ns(runner, now_ns);
     }
 }
 
@@ -341,12 +346,7 @@ static void end_on_lost(struct runner *runner)
 
 static int watch_to_the_end(struct runner *runner)
 {
-    if (!renewer_start(&runner->renewer, &runner->tenure)) {
-        say(runner, "no thread available for renewals");
-        child_sweep(&runner->child);
-        child_end(&runner->child);
-        return STATUS_INTERNAL;
-    }
+    renewer_init(&runner->renewer, &runner->tenure);
     watch_group(runner);
     if (runner->relay != NULL)
         relay_drain(runner->relay);

@@ -8,15 +8,20 @@
  *   running            the guard is killed when it knows that the command runs, before mcds does
  *   running-stopped    the guard is stopped there
  *   ended              the guard is killed there when the command has ended
- *   reaping            mcds is stopped between reading what the guard has told and reaping */
-#include <dirent.h>
+ *   reaping            mcds is stopped between reading what the guard has told and reaping
+ *   no-close-range     the kernel has no close_range
+ *   threadless         no thread can be created */
 #include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,22 +48,22 @@ static void strike_after_the_command(const char *point)
     (void)raise(SIGKILL);
 }
 
-pid_t fork(void)
+/* The guard makes a pipe, and then the process of the command. */
+static pid_t guard;
+
+int pipe2(int ends[2], int flags)
 {
-    pid_t (*next)(void);
-    void *found = dlsym(RTLD_NEXT, "fork");
-    pid_t guard = getpid();
+    int (*next)(int *, int);
+    void *found = dlsym(RTLD_NEXT, "pipe2");
     memcpy(&next, &found, sizeof next);
     strike("unforked", SIGKILL);
     strike("unforked-stopped", SIGSTOP);
-    pid_t pid = next();
-    if (pid > 0)
-        strike("forked", SIGKILL);
-    while (pid == 0 && is_point("mcds-lock-guard", "forked") && getppid() == guard)
-        (void)sched_yield();
-    return pid;
+    if (is_point("mcds-lock-guard", "forked"))
+        guard = getpid();
+    return next(ends, flags);
 }
 
+/* Both processes call this: that of the command first. */
 int setpgid(pid_t pid, pid_t group)
 {
     int (*next)(pid_t, pid_t);
@@ -66,18 +71,55 @@ int setpgid(pid_t pid, pid_t group)
     memcpy(&next, &found, sizeof next);
     if (pid > 0)
         strike_after_the_command("failed");
+    if (getppid() == guard && is_point("mcds-lock-guard", "forked")) {
+        (void)kill(guard, SIGKILL);
+        while (getppid() == guard)
+            (void)sched_yield();
+    }
     return next(pid, group);
 }
 
-DIR *opendir(const char *path)
+/* The guard replaces its streams before it reports that the command runs. */
+int dup2(int from, int to)
 {
-    DIR *(*next)(const char *);
-    void *found = dlsym(RTLD_NEXT, "opendir");
+    int (*next)(int, int);
+    void *found = dlsym(RTLD_NEXT, "dup2");
     memcpy(&next, &found, sizeof next);
-    strike("running", SIGKILL);
-    strike("running-stopped", SIGSTOP);
-    strike_after_the_command("ended");
-    return next(path);
+    if (to == STDIN_FILENO) {
+        strike("running", SIGKILL);
+        strike("running-stopped", SIGSTOP);
+        strike_after_the_command("ended");
+    }
+    return next(from, to);
+}
+
+long syscall(long number, ...)
+{
+    long (*next)(long, ...);
+    void *found = dlsym(RTLD_NEXT, "syscall");
+    long words[6];
+    va_list rest;
+    memcpy(&next, &found, sizeof next);
+    va_start(rest, number);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        words[i] = va_arg(rest, long);
+    va_end(rest);
+#ifdef SYS_close_range
+    if (number == SYS_close_range && is_point("mcds-lock-guard", "no-close-range")) {
+        errno = ENOSYS;
+        return -1;
+    }
+#endif
+    return next(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                   void *(*run)(void *context), void *context)
+{
+    int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    void *found = dlsym(RTLD_NEXT, "pthread_create");
+    memcpy(&next, &found, sizeof next);
+    return is_point("mcds", "threadless") ? EAGAIN : next(thread, attributes, run, context);
 }
 
 pid_t waitpid(pid_t pid, int *status, int options)

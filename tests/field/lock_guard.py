@@ -203,12 +203,13 @@ class LockGuardTest(unittest.TestCase):
         self.assertEqual(holder.wait(LIMIT_S), 79)
         self.assertTrue(all(map(is_dead, pids)))
 
-    def test_the_guard_keeps_no_file_open_without_proc(self):
+    def expect_files_closed(self, *before, env):
+        """The guard keeps only its own files, and none of those that mcds has or has inherited."""
         inherited, kept = os.pipe()
         self.addCleanup(os.close, inherited)
         holder = subprocess.Popen(
-            [*self.hide_proc(), MCDS, "lock", "job", "--", "sh", "-c",
-             f"exec {kept}>&-; echo ready; read line"], env=self.environment, pass_fds=[kept],
+            [*before, MCDS, "lock", "job", "--", "sh", "-c",
+             f"exec {kept}>&-; echo ready; read line"], env=env, pass_fds=[kept],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.finish, holder)
         os.close(kept)
@@ -218,6 +219,25 @@ class LockGuardTest(unittest.TestCase):
         while len(files) != 3 + 4:  # the streams, two pipes, signals, the time
             self.assertLess(time.monotonic(), limit, files)
             files = sorted(int(name) for name in os.listdir(f"/proc/{guard}/fd"))
+
+    def test_the_guard_keeps_no_file_open(self):
+        self.expect_files_closed(env=self.environment)
+
+    def test_the_guard_keeps_no_file_open_on_an_old_kernel(self):
+        """One that has no close_range."""
+        self.expect_files_closed(env=self.preload(GUARD_POINTS, GUARD_POINT="no-close-range"))
+
+    def test_the_guard_keeps_no_file_open_without_proc(self):
+        self.expect_files_closed(*self.hide_proc(), env=self.environment)
+
+    def test_no_thread_for_the_renewals(self):
+        """The command ends before the lease does."""
+        holder = self.start_at("threadless", "-t", LEASE, "--", "sh", "-c", "echo $$; exec sleep 1000")
+        pids = self.read_pids(holder)
+        self.assertEqual(self.contend("60s"), (0, []))
+        self.assertEqual(holder.wait(LIMIT_S), 79)
+        self.assertTrue(all(map(is_dead, pids)))
+        self.assertIn("be renewed", holder.stderr.read())
 
     def test_a_killed_guard_takes_the_command_along(self):
         holder = self.start("lock", "job", "--", "sh", "-c", "echo $$; sleep 1000 & wait")
