@@ -26,7 +26,7 @@ asan tsan msan: ## every test under a sanitizer; msan without lmdb and TLS
 cov: ## coverage: build/cov/coverage.html
 	tools/setup build test check
 	tools/test cov
-	gcovr --root . --filter src/ --print-summary --html-details build/cov/coverage.html build/cov
+	gcovr --root . --filter src/ --filter cli/ --print-summary --html-details build/cov/coverage.html build/cov
 
 portable: ## with another C library, with 32 bits, and big-endian
 	tools/portable
