@@ -13,7 +13,8 @@
     X(STATUS_UNREACHABLE, 69, "the store cannot be reached, or did not answer in time")        \
     X(STATUS_INTERNAL, 70,                                                                     \
       "out of memory or of another resource; or mcds-lock-guard was killed, and COMMAND too")  \
-    X(STATUS_IO, 74, "the store refused or is full, or the output cannot be written")          \
+    X(STATUS_IO, 74,                                                                           \
+      "the store refused or is full, the output cannot be written, or a clock is wrong")       \
     X(STATUS_BUSY, 75, "the lock is held by another, or the wait ran out; -E changes it")      \
     X(STATUS_PROTOCOL, 76, "the store cannot do this, or its server is not memcached")         \
     X(STATUS_LOST, 79, "lost: the lease, and COMMAND was stopped; or data that must exist")    \

@@ -197,10 +197,19 @@ static bool is_limited(const struct command *command, const struct answer *answe
            answer->limit.retry_ms > 0;
 }
 
+/* Until the clocks of the machines are set, no call succeeds: this is not a no. */
+static bool is_clock_wrong(const struct command *command, int result)
+{
+    return (result == MCDS_TOO_OLD || result == MCDS_TOO_FUTURE) &&
+           (command->noun->open == limit_open || command->noun->open == ids_open);
+}
+
 static int status_of_command(const struct command *command, int result)
 {
     bool is_refused = result == MCDS_EXISTS && command->verb->refused != NULL;
-    return is_refused ? STATUS_NO : status_of(result);
+    return is_refused                        ? STATUS_NO
+           : is_clock_wrong(command, result) ? STATUS_IO
+                                             : status_of(result);
 }
 
 static void print_done(struct output *output, const struct command *command,

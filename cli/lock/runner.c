@@ -266,16 +266,16 @@ static void watch_group(struct runner *runner)
     }
 }
 
-/* Whether COMMAND has ended by itself, and not because of a signal that somebody has sent. */
-static bool ended_by_itself(const struct runner *runner)
+/* A COMMAND that exits with 0 in spite of our signal has done its work. */
+static enum command_end why_ended(const struct runner *runner)
 {
     const struct child *child = &runner->child;
     int status = child->wait_status;
-    if (runner->is_lost || child->is_orphaned)
-        return false;
-    if (WIFSIGNALED(status))
-        return runner->ended_by == 0 && watch_is_mistake(WTERMSIG(status));
-    return runner->ended_by == 0 || WEXITSTATUS(status) == 0;
+    bool is_done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (runner->is_lost || child->is_orphaned || (runner->ended_by != 0 && !is_done))
+        return END_BY_US;
+    return WIFSIGNALED(status) && !watch_is_mistake(WTERMSIG(status)) ? END_BY_OTHERS
+                                                                      : END_BY_ITSELF;
 }
 
 static void note_end(struct runner *runner)
@@ -283,7 +283,7 @@ static void note_end(struct runner *runner)
     const struct tenure_kind *kind = runner->tenure.kind;
     if (kind->ended != NULL)
         say(runner, kind->ended(runner->tenure.handle, child_status(&runner->child),
-                                ended_by_itself(runner)));
+                                why_ended(runner)));
 }
 
 /* Releases the lease and chooses the exit code. */
@@ -354,15 +354,14 @@ static int watch_to_the_end(struct runner *runner)
         child_sweep(&runner->child);
     child_end(&runner->child);
     renewer_end(&runner->renewer);
+    take_interrupt(runner);
     note_end(runner);
     runner->end = RUNNER_ENDED;
     int status = STATUS_LOST;
-    if (runner->is_lost) {
+    if (runner->is_lost)
         give_up(runner);
-    } else {
-        take_interrupt(runner);
+    else
         status = release(runner, child_status(&runner->child));
-    }
     end_on_lost(runner);
     return status;
 }

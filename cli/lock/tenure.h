@@ -8,6 +8,13 @@
 
 #define TENURE_TEXT_CAPACITY 360
 
+/* Why COMMAND has ended. */
+enum command_end {
+    END_BY_ITSELF, /* it exited, or a mistake of its own raised the signal */
+    END_BY_OTHERS, /* another process sent the signal, or the kernel when memory was short */
+    END_BY_US      /* mcds was signalled, or the lease was lost */
+};
+
 struct tenure_kind {
     const char *noun;
     const char *thing;          /* "lock", "permit", "lead" or "job"; of once "result" */
@@ -40,9 +47,8 @@ struct tenure_kind {
     /* Of queue only; else NULL. Sets the variables of the job that COMMAND inherits. Returns the
      * file for its standard input, which the caller closes, or -1. */
     int (*input)(void *handle);
-    /* Before the release: how COMMAND has ended, and whether by itself. Returns what to report, or
-     * NULL. */
-    const char *(*ended)(void *handle, int status, bool by_itself);
+    /* Before the release: how COMMAND has ended. Returns what to report, or NULL. */
+    const char *(*ended)(void *handle, int status, enum command_end end);
     /* After a release that was done: what to report, or NULL. */
     const char *(*released)(void *handle);
 };

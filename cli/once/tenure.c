@@ -210,17 +210,17 @@ static void claim_see(void *handle, size_t stream, const char *bytes, size_t len
 
 static const char too_long[] = "the output is too long: the rest is not kept for later callers";
 
-static const char *claim_ended(void *handle, int status, bool by_itself)
+static const char *claim_ended(void *handle, int status, enum command_end end)
 {
     struct claim *claim = handle;
     claim->code = status;
     claim->after = AFTER_ABANDON;
-    if (!by_itself && claim->is_strict) {
+    if (end != END_BY_ITSELF && claim->is_strict) {
         claim->after = AFTER_LEAVE;
         return "the command was ended, and nobody knows what it has done: find out, then "
                "--settle or --forget the key";
     }
-    if (!by_itself)
+    if (end != END_BY_ITSELF)
         return "the command was ended, and the next caller runs it again";
     if (status != STATUS_DONE && claim->retries_failed)
         return NULL;

@@ -215,35 +215,49 @@ static int worker_input(void *handle)
     return file;
 }
 
-/* How a command has failed, and what happens to its job. */
-static const char *describe_end(struct worker *worker, int status, bool by_itself, bool is_last)
+/* What happens to the job of a command that has failed. */
+static void describe_fate(const struct worker *worker, bool is_last, char *out, size_t capacity)
 {
     char delay[DURATION_CAPACITY];
-    char end[32] = "was ended";
     format_duration(worker->again_ms, delay);
-    if (by_itself)
-        (void)snprintf(end, sizeof end, "has exited with %d", status);
-    (void)snprintf(worker->said, sizeof worker->said, "the command %s at try %" PRIu32 "%s%s",
-                   end, worker->job.tries,
-                   is_last                ? ", the last one: the job is dead"
-                   : worker->again_ms > 0 ? ": the job is due again in "
-                                          : ": the job is due again at once",
-                   !is_last && worker->again_ms > 0 ? delay : "");
+    if (watch_now_ns() >= worker->job.deadline_ns)
+        (void)snprintf(out, capacity, "another worker may have the job");
+    else if (is_last)
+        (void)snprintf(out, capacity, "the job is dead");
+    else if (worker->again_ms > 0)
+        (void)snprintf(out, capacity, "the job is due again in %s", delay);
+    else
+        (void)snprintf(out, capacity, "the job is due again at once");
+}
+
+/* How a command has failed, and what happens to its job. */
+static const char *describe_end(struct worker *worker, int status, enum command_end end,
+                                bool is_last)
+{
+    char how[48] = "was ended";
+    char fate[64];
+    if (end == END_BY_ITSELF)
+        (void)snprintf(how, sizeof how, "has exited with %d", status);
+    if (end == END_BY_OTHERS)
+        (void)snprintf(how, sizeof how, "was killed by signal %d", status - STATUS_SIGNAL);
+    describe_fate(worker, is_last, fate, sizeof fate);
+    (void)snprintf(worker->said, sizeof worker->said, "the command %s at try %" PRIu32 "%s: %s",
+                   how, worker->job.tries, is_last ? ", the last one" : "", fate);
     return worker->said;
 }
 
-static const char *worker_ended(void *handle, int status, bool by_itself)
+static const char *worker_ended(void *handle, int status, enum command_end end)
 {
     struct worker *worker = handle;
-    worker->is_done = by_itself && status == STATUS_DONE;
+    worker->is_done = end == END_BY_ITSELF && status == STATUS_DONE;
     uint64_t tries = number_of(worker->command, OPTION_TRIES, QUEUE_TRIES);
     bool is_last = tries > 0 && worker->job.tries >= tries; /* the next claim finds it dead */
-    worker->again_ms = by_itself && !is_last
+    worker->again_ms = end != END_BY_US && !is_last
                            ? number_of(worker->command, OPTION_DELAY, AGAIN_MS)
                            : 0;
     if (worker->is_done || !worker->job.is_held || worker->session->output.quiet)
         return NULL;
-    return describe_end(worker, status, by_itself, is_last);
+    return describe_end(worker, status, end, is_last);
 }
 
 const struct tenure_kind tenure_of_queue = {

@@ -1,7 +1,9 @@
 /* mcds queue work: claims a job, runs COMMAND for it, reports how it ended, and begins again.
  *
  *   wait for a job --> COMMAND --> done, or again ... until a signal or an option ends it */
+#include "child/program.h"
 #include "io/exit.h"
+#include "io/report.h"
 #include "lock/runner.h"
 #include "queue/worker.h"
 #include "table/nouns.h"
@@ -49,6 +51,10 @@ static int work(struct runner *runner, struct worker *worker)
 int queue_work(struct session *session, const struct command *command)
 {
     struct runner runner;
+    /* A program that is missing here must not cost a job one of its tries. */
+    int reason = find_program(command->program[0]);
+    if (reason != 0)
+        return report_not_run(&session->output, command, reason);
     int status = runner_open(&runner, session, command, &tenure_of_queue);
     if (status != STATUS_DONE)
         return status;

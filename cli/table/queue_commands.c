@@ -34,17 +34,19 @@ const struct verb queue_verbs[] = {
      .makes = true,
      .run = queue_work,
      .runs_program = true,
-     .help = "Run COMMAND for each job, one job at a time. To work on several jobs at once, "
-             "start several workers, on any number of hosts: each job is handed out to one of "
-             "them. COMMAND has the job on standard input, and in MCDS_JOB unless the job has "
-             "a NUL byte. MCDS_JOB_TRIES is the number of this try, from 1. If COMMAND exits "
-             "with 0, the job is done. With another code, the job is due again after --delay, "
-             "or dead after --tries. mcds renews the claim while COMMAND runs. If it cannot, "
-             "or if mcds dies, COMMAND and all its descendants are ended, as by 'mcds lock'. "
-             "The job is handed out again when the claim ends, also after the host has died. "
-             "mcds passes a signal on to COMMAND, and exits when COMMAND has ended. While the "
-             "store does not answer, mcds prints one message and waits. Exits with the code "
-             "of the last COMMAND, or with 79 if the store has lost jobs."},
+     .help =
+         "Run COMMAND for each job, one job at a time. To work on several jobs at once, "
+         "start several workers, on any number of hosts: each job is handed out to one of "
+         "them. COMMAND has the job on standard input, and in MCDS_JOB unless the job has "
+         "a NUL byte. MCDS_JOB_TRIES is the number of this try, from 1. If COMMAND exits "
+         "with 0, the job is done. With another code, or killed by a signal, the job is due "
+         "again after --delay, or dead after --tries. A signal to mcds itself makes the "
+         "job due at once. mcds renews the claim while COMMAND runs. If it cannot, "
+         "or if mcds dies, COMMAND and all its descendants are ended, as by 'mcds lock'. "
+         "The job is handed out again when the claim ends, also after the host has died. "
+         "mcds passes a signal on to COMMAND, and exits when COMMAND has ended. While the "
+         "store does not answer, mcds prints one message and waits. Exits with the code "
+         "of the last COMMAND, or with 79 if the store has lost jobs."},
     {.word = "next",
      .arguments = takes_name,
      .options = BIT(OPTION_VISIBLE) | BIT(OPTION_TRIES) | BIT(OPTION_JOB_WAIT) |

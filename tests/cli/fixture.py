@@ -1,6 +1,7 @@
 """A store of a test's own: an lmdb file below a temporary folder, or a memcached there; and tests that start mcds
 with it."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -158,7 +159,8 @@ class ProcessTest(unittest.TestCase):
         """Only a runner that is wrong leaves anybody to be killed."""
         for pid in pids:
             if not is_dead(pid):
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.kill(pid, signal.SIGKILL)
 
 
 def run_process_tests(noun, store):

@@ -209,11 +209,20 @@ class QueueTest(ProcessTest):
         return int(mask.split()[1], 16) >> (number - 1) & 1 == 1
 
     def test_a_command_that_cannot_be_run(self):
-        """The worker ends, and the job is not lost."""
+        """The worker ends before it claims a job: no start costs a try."""
         self.push("a")
-        worker = self.worker(program=["./none"])
-        self.assertEqual(self.end(worker), 127)
-        self.assertEqual([job["state"] for job in self.jobs()], ["waiting"])
+        for program, code in ((["./none"], 127), (["none"], 127), ([os.getcwd()], 126)):
+            self.assertEqual(self.end(self.worker("--tries", "1", program=program)), code)
+        self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("waiting", 0)])
+
+    def test_a_command_that_another_process_kills(self):
+        """It has failed, as with an exit code: the job is delayed."""
+        self.push("a")
+        worker = self.worker("--delay", "1h", "--max-jobs", "1", program=["sh", "-c", "kill -KILL $$"])
+        self.assertEqual(self.end(worker), 128 + signal.SIGKILL)
+        self.assertIn("the command was killed by signal 9 at try 1: the job is due again in 1h",
+                      worker.stderr.read())
+        self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("delayed", 1)])
 
     def ask(self, words):
         with socket.socket(socket.AF_UNIX) as client:

@@ -26,6 +26,8 @@ run limit run day --rate 1/d --burst window -- echo first
 mcds limit run day --rate 1/d --burst window --patience 1h -- echo second 2>&1 | sed 's/retry in .*/retry in TIME/'
 run limit give win ann --rate 5/h --burst window
 run limit run jobs --rate 10/s -- echo ran
+run limit run rare --rate 1/h -- ./none # keeps the token
+run limit run rare --rate 1/h -- echo ran
 echo 'limit run jobs --rate 10/s -- echo ran' | run batch
 run limit drop api
 run limit drop api
