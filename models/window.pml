@@ -1,21 +1,23 @@
-/* Slots of a limit, form WINDOW: at most LIMIT takes in any W ticks by the clocks of their callers. A slot
-   has two ticks, a window K slots, so that it lies in K + 1 neighbouring ones. Each of TAKERS adds the key
-   of its slot, increments it, and reads the K slots before it and the K after it, each at its own time.
-   It passes if no K + 1 neighbouring slots that contain its own hold more than LIMIT, else it decrements
-   once. Clocks are up to SKEW ticks ahead. A batch and its reads end within DELAY ticks. Replies may be
-   lost, and requests without a reply may arrive at any later time. A key expires TTL ticks after its
-   add: the shortest time that holds; the code takes more than twice as long.
+/* Slots and blocks of a limit, form WINDOW: at most LIMIT takes in any W ticks by the clocks of their
+   callers. A slot has two ticks, a window K slots, so that it lies in K + 1 neighbouring ones; a block has
+   K slots. Each of TAKERS adds and increments the key of its slot, then that of its block, and then reads
+   the next block, and either the last block or those of its slots that are at most K before the own one,
+   each at its own time. It passes if its own block, the next one and what it read of the last one hold at
+   most LIMIT, else it decrements both keys once. Clocks are up to SKEW ticks ahead. A batch and its reads
+   end within DELAY ticks. Replies may be lost, and requests without a reply may arrive at any later time. A
+   key expires TTL ticks after its add; the code adds the largest difference of clocks and a slot.
      bound   in W ticks, at most LIMIT pass
-     once    of a take, at most one increment is executed
-   -DBEFORE  the slots after the own one are not read
-   -DFIXED   no other slot is read
-   -DFIRST   the slots are read before the increment
-   -DEIGHT   K neighbouring slots hold LIMIT, not K + 1
-   -DAGAIN   a decrement without a reply is repeated
-   -DLOST    an increment without a reply is taken back
-   -DREPEAT  an increment without a reply is repeated
-   -DSETKEY  the key is written by set
-   -DSHORT   a key lives for a window and a delay, without the difference of the clocks */
+     once    of a take, at most one increment of each key is executed
+   -DBEFORE  the next block is not read
+   -DFIXED   only the own block counts
+   -DFIRST   the other keys are read before the increments
+   -DBETWEEN they are read after the increment of the slot, before that of the block
+   -DEIGHT   a window counts K neighbouring slots, not K + 1
+   -DAGAIN   decrements without a reply are repeated
+   -DLOST    increments without a reply are taken back
+   -DREPEAT  increments without a reply are repeated
+   -DSETKEY  the keys are written by set
+   -DSHORT   a key lives for a window */
 #define SKEW 1
 #define DELAY 1
 #define TAKERS 3
@@ -28,61 +30,57 @@
 #define END 5
 #endif
 #define W (2 * K)
-#define NEAR (2 * K + 1)
 #ifdef SHORT
-#define TTL (W + DELAY)
+#define TTL W
 #else
-#define TTL (W + SKEW + DELAY)
+#define TTL (2 * W + SKEW + DELAY)
 #endif
-#define SLOTS ((END + SKEW) / 2 + K + 1)
+#define SLOTS ((END + SKEW) / 2 + 1)
+#define BLOCKS (SLOTS / K + 2)
 #ifdef EIGHT
-#define HELD K
+#define REACH (K - 1)
 #else
-#define HELD (K + 1)
-#endif
-
-#ifdef BEFORE
-#define skips(i) (i > K)
-#else
-#ifdef FIXED
-#define skips(i) (i != K)
-#else
-#define skips(i) false
-#endif
+#define REACH K
 #endif
 
 byte now = 0;
-bool there[SLOTS];
-byte count[SLOTS], ends[SLOTS];
+bool there[SLOTS], block_there[BLOCKS];
+byte count[SLOTS], ends[SLOTS], block_count[BLOCKS], block_ends[BLOCKS];
 byte passed[END + SKEW + 1];
 byte begun = 0; /* takers: one like another, so they begin in their order */
 
-inline increment() {
+inline make(is_there, number, end) {
 #ifdef SETKEY
-  there[slot] = true; count[slot] = 0; ends[slot] = now + TTL;
+  is_there = true; number = 0; end = now + TTL
 #else
   if
-  :: !there[slot] -> there[slot] = true; count[slot] = 0; ends[slot] = now + TTL
+  :: !is_there -> is_there = true; number = 0; end = now + TTL
   :: else
-  fi;
+  fi
 #endif
+}
+
+inline increment_slot() {
+  make(there[slot], count[slot], ends[slot]);
   count[slot]++;
   assert(!counted);
   counted = true
 }
 
-inline decrement() {
+inline increment_block() {
+  make(block_there[slot / K], block_count[slot / K], block_ends[slot / K]);
+  block_count[slot / K]++;
+  assert(!block_counted);
+  block_counted = true
+}
+
+inline decrement_slot() {
   count[slot] = (there[slot] && count[slot] > 0 -> count[slot] - 1 : count[slot])
 }
 
-/* Of the neighbouring slots that contain the own one, sets most to what they hold. */
-inline add_up() {
-  most = 0;
-  for (first : (K + 1 - HELD) .. K) {
-    sum = 0;
-    for (i : first .. first + HELD - 1) { sum = sum + held[i] }
-    if :: sum > most -> most = sum :: else fi
-  }
+inline decrement_block() {
+  block_count[slot / K] = (block_there[slot / K] && block_count[slot / K] > 0 ->
+                           block_count[slot / K] - 1 : block_count[slot / K])
 }
 
 inline pass() {
@@ -100,29 +98,39 @@ inline pass() {
   }
 }
 
-/* No slot is before the first. */
-inline to_next() {
-  do
-  :: next < NEAR && (next == K || slot + next < K || skips(next)) -> next++
-  :: else -> break
-  od
+inline forget_all() {
+  time = 0; until = 0; next = 0; i = 0; first = 0; sum = 0
 }
 
-inline read_slots() {
-  atomic { next = 0; to_next() };
+/* The next block, then the last block or its slots from `next` on. */
+inline read_others() {
+#ifndef FIXED
+#ifndef BEFORE
+  if
+  :: atomic { now <= until ->
+       sum = sum + (block_there[slot / K + 1] -> block_count[slot / K + 1] : 0);
+       next = (slot > REACH -> slot - REACH : 0) }
+  :: now > until -> goto over
+  fi;
+#else
+  next = (slot > REACH -> slot - REACH : 0);
+#endif
   do
-  :: atomic { next < NEAR && now <= until ->
-       if :: there[slot + next - K] -> held[next] = count[slot + next - K] :: else fi;
-       next++; to_next() }
-  :: atomic { next < NEAR && now > until -> next = NEAR + 1 }
-  :: next >= NEAR -> break
-  od
+  :: atomic { next < slot / K * K && now <= until ->
+       sum = sum + (there[next] -> count[next] : 0); next++ }
+  :: atomic { next == slot - REACH && next < slot / K * K && now <= until ->
+       sum = sum + (block_there[slot / K - 1] -> block_count[slot / K - 1] : 0);
+       next = slot }
+  :: next < slot / K * K && now > until -> goto over
+  :: next >= slot / K * K -> break
+  od;
+#endif
+  skip
 }
 
 proctype Taker(byte me) {
-  byte time, slot, until, next, i, first, sum, most;
-  byte held[NEAR];
-  bool counted = false, fine = false;
+  byte time, slot, until, next, i, first, sum;
+  bool counted = false, block_counted = false;
 end:
   atomic {
     begun == me && now < END;
@@ -131,50 +139,51 @@ end:
     slot = time / 2; until = now + DELAY
   };
 #ifdef FIRST
-  read_slots();
+  read_others();
 #endif
-  /* The increment has a reply; or it has none, and is executed at some time, or after all else. */
   if
-  :: atomic { now <= until -> increment(); held[K] = count[slot]; fine = true }
-  :: atomic { now <= until -> until = 0 }
-#ifdef LOST
-     atomic { decrement() }
-#endif
-     atomic { increment() }
-#ifdef REPEAT
-     atomic { increment() }
-#endif
-  :: now > until
+  :: atomic { now <= until -> increment_slot() }
+  :: goto lost
   fi;
-  if
-  :: fine ->
-#ifdef FIRST
-     skip
-#else
-     read_slots()
+#ifdef BETWEEN
+  read_others();
 #endif
-  :: else
-  fi;
   if
-  :: fine && next == NEAR ->
-     atomic {
-       add_up();
-       if :: most <= LIMIT -> pass() :: else -> fine = false fi;
-       i = 0; first = 0; sum = 0; most = 0; next = 0; time = 0; until = 0;
-       for (i : 0 .. NEAR - 1) { held[i] = 0 };
-       i = 0
-     };
-     if
-     :: !fine ->
-        /* The decrement is executed at some time, or after all else. */
-        atomic { decrement() }
+  :: atomic { now <= until -> increment_block(); sum = sum + block_count[slot / K] }
+  :: goto lost
+  fi;
+#ifndef FIRST
+#ifndef BETWEEN
+  read_others();
+#endif
+#endif
+  atomic {
+    if
+    :: sum <= LIMIT -> pass(); goto over
+    :: else -> forget_all()
+    fi
+  };
+  /* The decrements are executed at some time, or after all else. */
+  atomic { decrement_slot(); decrement_block() };
 #ifdef AGAIN
-        atomic { decrement() }
+  atomic { decrement_slot(); decrement_block() };
 #endif
-     :: else
-     fi
-  :: else
-  fi
+  goto over;
+lost:
+  /* No reply: the rest of the increments is executed at some time, or after all else. */
+  atomic { forget_all() };
+#ifdef LOST
+  atomic { decrement_slot(); decrement_block() };
+#endif
+  atomic {
+    if :: !counted -> increment_slot() :: counted fi;
+#ifdef REPEAT
+    increment_slot();
+#endif
+    increment_block()
+  };
+over:
+  atomic { forget_all(); slot = 0; counted = false; block_counted = false }
 }
 
 active proctype Clock() {
@@ -184,7 +193,14 @@ active proctype Clock() {
        now++;
        for (s : 0 .. SLOTS - 1) {
          if :: there[s] && ends[s] <= now -> there[s] = false; count[s] = 0; ends[s] = 0 :: else fi
-       }
+       };
+       for (s : 0 .. BLOCKS - 1) {
+         if
+         :: block_there[s] && block_ends[s] <= now ->
+            block_there[s] = false; block_count[s] = 0; block_ends[s] = 0
+         :: else
+         fi
+       };
        s = 0 }
   :: now == END -> break
   od

@@ -25,6 +25,7 @@
 #define MCDS__TAG_TABLE "t2"
 #define MCDS__TAG_LIMIT "r1"
 #define MCDS__TAG_LIMIT_SLOT "rw1"
+#define MCDS__TAG_LIMIT_BLOCK "rb1"
 #define MCDS__TAG_QUEUE "q1"
 #define MCDS__TAG_IDS "id1"
 #define MCDS__TAG_LIST "l1"

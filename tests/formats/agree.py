@@ -448,6 +448,9 @@ class AgreeTest(unittest.TestCase):
         self.assertEqual(keys[-1], b"mcds:rw1:mails:86400000:%d:ann" % slot)
         self.assertLessEqual(abs(slot - time.time() // 86400), 1)
         self.assertEqual(sum(reader.number(key, *self.server.get(key))[0] for key in keys), 7)
+        blocks = self.keys_of(b"rb1")
+        self.assertEqual(blocks[-1], b"mcds:rb1:mails:86400000:%d:ann" % (slot // 8))
+        self.assertEqual(sum(reader.number(key, *self.server.get(key))[0] for key in blocks), 7)
 
     def test_drops_of_sets_and_tables(self):
         for noun, tag in (("set", b"s2"), ("table", b"t2")):

@@ -95,7 +95,9 @@ class Bytes:
 def number(key, flags, value):
     """The value, and the second of its incarnation."""
     count = int(value)
-    assert value.strip().isdigit() and count < 2**63 and flags > 1600000000, (key, flags, value)
+    is_limit = b":rw1:" in key or b":rb1:" in key
+    assert value.strip().isdigit() and count < 2**63, (key, flags, value)
+    assert flags > 1600000000 or (is_limit and flags == 0), (key, flags, value)
     is_signed = count >= 2**61
     assert not is_signed or b":lf1:" in key or b":sf1:" in key or abs(count - 2**62) <= 2**61
     return count - 2**62 if is_signed and b":c1:" in key else count, flags

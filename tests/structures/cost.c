@@ -418,6 +418,7 @@ static const struct suite_case cases[] = {
     CASE_TWICE(ids_trips),
     CASE_TWICE(once_trips),
     CASE_TWICE(queue_trips),
+    CASE_TWICE(limit_trips),
     CASE_TWICE(array_trips),
     CASE_TWICE(views_trips),
     CASE_TWICE(list_trips),

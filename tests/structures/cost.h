@@ -44,8 +44,9 @@ void array_trips(struct suite *suite);
 void views_trips(struct suite *suite);
 void a_change_costs_one_trip_at_any_size(struct suite *suite);
 
-/* That of cost_queue.c. */
+/* Those of cost_queue.c and cost_limit.c. */
 void queue_trips(struct suite *suite);
+void limit_trips(struct suite *suite);
 
 /* Those of cost_sequences.c. */
 void list_trips(struct suite *suite);

@@ -402,6 +402,21 @@ static void a_window_holds_its_count(struct suite *suite)
     mcds_limit_close(limit);
 }
 
+/* The slot of a take counts until nine later ones have begun. */
+static void a_window_counts_nine_slots(struct suite *suite)
+{
+    mcds_limit *limit = open_window(suite->store, fresh_name(suite, "w"), 10, 8 * HOUR_MS);
+    mcds_limit_value value;
+    CHECK_RESULT(MCDS_OK, take(suite, limit, "a", 10, 0, &value));
+    shift_wall_ms(suite, 8 * HOUR_MS);
+    CHECK_RESULT(MCDS_BUSY, take(suite, limit, "a", 1, 0, &value));
+    CHECK(MCDS_BUSY, suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
+    shift_wall_ms(suite, HOUR_MS);
+    CHECK(MCDS_OK, suite, mcds_limit_take, limit, mcds_text("a"), 10, 0, NULL);
+    CHECK(MCDS_BUSY, suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
+    mcds_limit_close(limit);
+}
+
 /* R5: a take in an earlier slot, by a slow clock, sees those in the later ones. */
 static void a_window_sees_later_slots(struct suite *suite)
 {
@@ -507,6 +522,7 @@ static const struct suite_case cases[] = {
     CASE_TWICE(drop_fills_all),
     CASE_TWICE(a_lost_root_fills_all),
     CASE(a_window_holds_its_count),
+    CASE(a_window_counts_nine_slots),
     CASE(a_window_sees_later_slots),
     CASE_TWICE(a_window_refuses_other_verbs),
     CASE_ONCE(bad_options_are_refused),

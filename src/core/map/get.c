@@ -237,8 +237,10 @@ static enum mcds__step take_entry(struct mcds__map_get *get, struct mcds__operat
 {
     assert(request == &get->requests[CHILD] || request == &get->requests[PARENT]);
     struct kept kept = {.values = &operation->values};
-    int result = take_element(operation->env, request->key,
-                              mcds__operation_value(operation, request), request->reply.flags,
+    mcds_bytes value = mcds__operation_value(operation, request);
+    int result = MCDS_OK;
+    if (get->knows == NULL || !get->knows(get, value))
+        result = take_element(operation->env, request->key, value, request->reply.flags,
                               (mcds_bytes){get->element.data, get->element.length}, keep_value,
                               &kept);
     get->value = kept.value;

@@ -402,11 +402,14 @@ void mcds__map_update_free(struct mcds__map_update *update);
 struct mcds__map_get {
     struct mcds__map *map;
     mcds_bytes value; /* out */
-    uint8_t stage;    /* private, as all that follow */
+    uint64_t hash;    /* out: of the element, in the life that was read */
+    /* In, or NULL: whether the caller knows what a key with this value holds of the element. Then
+     * the key is not searched, and the result is OK without a value. */
+    bool (*knows)(struct mcds__map_get *get, mcds_bytes key_value);
+    uint8_t stage; /* private, as all that follow */
     uint8_t moves;
     bool has_missed; /* the child of a SEALED key was missing at the last read */
     uint32_t depth;
-    uint64_t hash;
     struct mcds__map_life life;
     struct mcds__map_place place;
     struct mcds__map_proof proof;

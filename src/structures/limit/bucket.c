@@ -3,13 +3,23 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/hash/hash.h"
 #include "structures/limit/limit.h"
+
+enum { TAKE_BEGIN, TAKE_READING, TAKE_APPENDING };
 
 struct limit_take {
     struct mcds__operation base;
-    const mcds_limit *limit;
+    mcds_limit *limit;
     mcds_limit_value *value_out;
-    bool has_begun;
+    struct mcds__take take;
+    uint8_t stage;
+    bool reads;      /* before it appends: `get` has begun, and has the identity */
+    bool appends;    /* `update` has begun */
+    bool is_known;   /* `entry` was known before */
+    uint64_t digest; /* of the value of the key that was read */
+    struct mcds__take_entry entry;
+    struct mcds__map_get get;
     struct mcds__map_update update;
 };
 
@@ -63,67 +73,182 @@ int mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entr
     }
 }
 
-static void take_value(const struct limit_take *call)
+/* How a take ended, at the caller's time own_ms. `entry` is that of the identity after it, or NULL if
+ * it was not read. */
+struct limit_outcome {
+    enum mcds__map_code code;
+    int64_t number;
+    int64_t own_ms;
+    const struct mcds__take_entry *entry;
+};
+
+static void take_value(const struct limit_take *call, const struct limit_outcome *outcome)
 {
-    const struct mcds__map_update *update = &call->update;
     mcds_limit_value value = {0};
     mcds_limit_value seen;
-    struct mcds__take_entry entry;
-    int64_t number = update->number;
-    assert(update->code == MCDS__MAP_CHANGED || update->code == MCDS__MAP_REFUSED);
+    int64_t number = outcome->number;
+    assert(outcome->code == MCDS__MAP_CHANGED || outcome->code == MCDS__MAP_REFUSED);
     if (call->value_out == NULL)
         return;
-    if (update->code == MCDS__MAP_REFUSED) {
+    if (outcome->code == MCDS__MAP_REFUSED) {
         value.retry_ms = mcds__limit_ms(number);
     } else if (number < 0) {
         value.delay_ms = mcds__limit_ms(-number);
     } else {
         value.remaining = (uint64_t)number;
     }
-    mcds_bytes bytes = {update->entry, update->entry_length};
     int64_t full_ns = latest_full_ns(call->limit) - (number < 0 ? number : 0);
     value.full_ms = mcds__limit_ms(full_ns);
-    if (mcds__take_read_entry(bytes, &entry) &&
-        mcds__limit_see(call->limit, &entry, update->time_ms, &seen) == MCDS_OK) {
+    if (outcome->entry != NULL &&
+        mcds__limit_see(call->limit, outcome->entry, outcome->own_ms, &seen) == MCDS_OK) {
         value.full_ms = seen.full_ms;
         value.remaining = seen.remaining;
     }
     mcds__sized_write(MCDS__SIZED_mcds_limit_value, call->value_out, &value);
 }
 
-static enum mcds__step limit_step_take(struct mcds__operation *operation)
+static enum mcds__step take_outcome(struct limit_take *call, mcds_bytes identity,
+                                    const struct limit_outcome *outcome)
 {
-    struct limit_take *call = (struct limit_take *)operation;
-    if (!call->has_begun && !mcds__take_is_time(mcds__wall_ms(operation->env)))
-        return mcds__operation_finish(operation, MCDS_TOO_OLD);
-    call->has_begun = true;
-    enum mcds__step step = mcds__map_update_step(&call->update, operation);
-    if (step != MCDS__DONE)
-        return step;
-    if (operation->result == MCDS_NOT_FOUND && call->update.must_exist)
-        return mcds__operation_finish(operation, MCDS_OK); /* all buckets are full */
-    if (operation->result != MCDS_OK)
-        return step;
-    assert(call->update.wants_code);
-    switch (call->update.code) {
+    struct mcds__operation *operation = &call->base;
+    struct mcds__refusals *refusals = &call->limit->refusals;
+    switch (outcome->code) {
     case MCDS__MAP_CHANGED:
-        take_value(call);
-        return step;
+        take_value(call, outcome);
+        mcds__refusals_forget(refusals, identity);
+        return mcds__operation_finish(operation, MCDS_OK);
     case MCDS__MAP_REFUSED:
-        take_value(call);
+        take_value(call, outcome);
+        mcds__refusals_note(refusals, identity,
+                            outcome->own_ms + (int64_t)mcds__limit_ms(outcome->number));
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(LIMITED));
     case MCDS__MAP_TOO_OLD:
         return mcds__operation_finish(operation, MCDS_TOO_OLD);
     case MCDS__MAP_ABSENT:
-        return step;
+        return mcds__operation_finish(operation, MCDS_OK);
     default:
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     }
 }
 
+static bool take_begin_append(struct limit_take *call, mcds_bytes identity)
+{
+    uint8_t part[MCDS__TAKE_PART_MAX];
+    const struct mcds__map_command command = {
+        .verb = MCDS__MAP_TAKE,
+        .element = identity,
+        .value = {part, mcds__take_write(&call->take, part)},
+        .delta = call->take.tokens,
+    };
+    assert(!call->appends);
+    if (!mcds__map_update_begin(&call->update, &call->limit->keyed.map, &command))
+        return false;
+    call->update.must_exist = call->take.tokens < 0;
+    call->update.wants_code = true;
+    call->update.wants_entry = call->value_out != NULL;
+    call->appends = true;
+    return true;
+}
+
+static enum mcds__step step_append(struct limit_take *call)
+{
+    struct mcds__operation *operation = &call->base;
+    const struct mcds__map_update *update = &call->update;
+    struct mcds__take_entry entry;
+    call->stage = TAKE_APPENDING;
+    enum mcds__step step = mcds__map_update_step(&call->update, operation);
+    if (step != MCDS__DONE)
+        return step;
+    if (operation->result == MCDS_NOT_FOUND && update->must_exist)
+        return mcds__operation_finish(operation, MCDS_OK); /* all buckets are full */
+    if (operation->result != MCDS_OK)
+        return step;
+    assert(update->wants_code);
+    mcds_bytes bytes = {update->entry, update->entry_length};
+    const struct limit_outcome outcome = {
+        .code = update->code,
+        .number = update->number,
+        .own_ms = update->time_ms,
+        .entry = mcds__take_read_entry(bytes, &entry) ? &entry : NULL,
+    };
+    return take_outcome(call, update->element, &outcome);
+}
+
+static bool knows_entry(struct mcds__map_get *get, mcds_bytes key_value)
+{
+    struct limit_take *call = (struct limit_take *)((char *)get -
+                                                    offsetof(struct limit_take, get));
+    call->digest = mcds__hash(get->hash, key_value);
+    call->is_known = mcds__memo_recall(&call->limit->memo, get->hash, call->digest,
+                                       &call->entry);
+    return call->is_known;
+}
+
+/* The bucket that was read, into `entry`. */
+static int take_read_state(struct limit_take *call, int result)
+{
+    if (call->is_known)
+        return MCDS_OK;
+    call->entry.rate_count = 0;
+    if (result == MCDS_NOT_FOUND)
+        return MCDS_OK;
+    if (!mcds__take_read_entry(call->get.value, &call->entry))
+        return MCDS_CORRUPT;
+    mcds__memo_keep(&call->limit->memo, call->get.hash, call->digest, &call->entry);
+    return MCDS_OK;
+}
+
+/* The bucket that was read refuses the take, which then writes nothing. Or it lets the take pass: then
+ * the take is appended, and decided by the bucket that it meets. */
+static enum mcds__step step_read(struct limit_take *call)
+{
+    struct mcds__operation *operation = &call->base;
+    struct limit_outcome outcome = {.entry = &call->entry};
+    call->stage = TAKE_READING;
+    call->is_known = false;
+    enum mcds__step step = mcds__map_get_step(&call->get, operation);
+    if (step != MCDS__DONE ||
+        (operation->result != MCDS_OK && operation->result != MCDS_NOT_FOUND))
+        return step;
+    int result = take_read_state(call, operation->result);
+    outcome.own_ms = mcds__wall_ms(operation->env);
+    if (result == MCDS_OK && !mcds__take_is_time(outcome.own_ms))
+        result = MCDS_TOO_OLD;
+    if (result != MCDS_OK)
+        return mcds__operation_finish(operation, result);
+    mcds_bytes identity = call->get.place.element;
+    struct mcds__take_entry after = call->entry;
+    outcome.code = mcds__take_decide(&call->take, outcome.own_ms, &after, &outcome.number);
+    if (outcome.code != MCDS__MAP_CHANGED)
+        return take_outcome(call, identity, &outcome);
+    if (!take_begin_append(call, identity))
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    return step_append(call);
+}
+
+static enum mcds__step limit_step_take(struct mcds__operation *operation)
+{
+    struct limit_take *call = (struct limit_take *)operation;
+    assert(call->reads || call->appends);
+    switch (call->stage) {
+    case TAKE_BEGIN:
+        if (!mcds__take_is_time(mcds__wall_ms(operation->env)))
+            return mcds__operation_finish(operation, MCDS_TOO_OLD);
+        return call->reads ? step_read(call) : step_append(call);
+    case TAKE_READING:
+        return step_read(call);
+    default:
+        return step_append(call);
+    }
+}
+
 static void release_take(struct mcds__operation *operation)
 {
-    mcds__map_update_free(&((struct limit_take *)operation)->update);
+    struct limit_take *call = (struct limit_take *)operation;
+    if (call->appends)
+        mcds__map_update_free(&call->update);
+    if (call->reads)
+        mcds__map_get_free(&call->get);
 }
 
 const struct mcds__operation_kind mcds__limit_take_kind = {
@@ -135,8 +260,6 @@ int mcds__limit_take_bucket(mcds_limit *limit, const struct mcds__operation_kind
                             mcds_bytes identity, int64_t tokens, uint64_t patience_ns,
                             mcds_limit_value *value_out, const struct mcds__start *start)
 {
-    struct mcds__take take = {.tokens = tokens, .patience_ns = patience_ns};
-    uint8_t part[MCDS__TAKE_PART_MAX];
     struct limit_take own;
     int result = mcds__check_cas(kind, &limit->keyed.handle, MCDS__WHY(GROWTH_WITHOUT_CAS));
     if (result != MCDS_OK)
@@ -145,24 +268,21 @@ int mcds__limit_take_bucket(mcds_limit *limit, const struct mcds__operation_kind
                                                &result);
     if (call == NULL)
         return result;
-    copy_rates(limit, &take);
     call->limit = limit;
     call->value_out = value_out;
-    call->has_begun = false;
-    const struct mcds__map_command command = {
-        .verb = MCDS__MAP_TAKE,
-        .element = identity,
-        .value = {part, mcds__take_write(&take, part)},
-        .delta = tokens,
-    };
-    if (!mcds__map_update_begin(&call->update, &limit->keyed.map, &command)) {
-        mcds__call_forget(start, call);
-        return mcds__fail_memory("limit", limit->keyed.handle.name, kind->verb);
-    }
-    call->update.must_exist = tokens < 0;
-    call->update.wants_code = true;
-    call->update.wants_entry = value_out != NULL;
-    return mcds__call_launch(&call->base, start);
+    call->take = (struct mcds__take){.tokens = tokens, .patience_ns = patience_ns};
+    copy_rates(limit, &call->take);
+    call->stage = TAKE_BEGIN;
+    call->appends = false;
+    call->reads = tokens > 0 &&
+                  mcds__refusals_has(&limit->refusals, identity, mcds__wall_ms(call->base.env));
+    bool has_begun = call->reads ? mcds__map_get_begin(&call->get, &limit->keyed.map, identity)
+                                 : take_begin_append(call, identity);
+    call->get.knows = knows_entry;
+    if (has_begun)
+        return mcds__call_launch(&call->base, start);
+    mcds__call_forget(start, call);
+    return mcds__fail_memory("limit", limit->keyed.handle.name, kind->verb);
 }
 
 static enum mcds__step step_get(struct mcds__operation *operation)

@@ -10,7 +10,6 @@
 #define PER_MS_MAX (366 * DAY_MS)
 #define PATIENCE_MS_MAX (49 * DAY_MS) /* so many whole days fit into 32 bits */
 #define WINDOW_MS_MIN 1000
-#define WINDOW_SLOTS 8
 
 static const mcds_reason *const other_forms[] = {
     MCDS__WHY(UNKNOWN_FORM),
@@ -53,7 +52,7 @@ static int limit_set_rate(mcds_limit *limit, const char *name, const mcds_rate *
     if (limit->rate_count == 1 || burst < limit->burst_min)
         limit->burst_min = burst;
     limit->count = rate->count;
-    limit->width_ms = (rate->per_ms + WINDOW_SLOTS - 1) / WINDOW_SLOTS;
+    limit->width_ms = (rate->per_ms + MCDS__LIMIT_SLOTS - 1) / MCDS__LIMIT_SLOTS;
     return MCDS_OK;
 }
 
@@ -274,6 +273,7 @@ int mcds_limit_open(mcds_store *store, const char *name, const mcds_limit_option
     memcpy(limit->rates, checked.rates, sizeof limit->rates);
     mcds__key_begin(&root, mcds__store_ns(store), MCDS__TAG_LIMIT, name);
     mcds__key_begin(&limit->slots, mcds__store_ns(store), MCDS__TAG_LIMIT_SLOT, name);
+    mcds__key_begin(&limit->blocks, mcds__store_ns(store), MCDS__TAG_LIMIT_BLOCK, name);
     mcds__map_init(&limit->keyed.map, store, &root, MCDS__KIND_LIMIT, 0, other_forms, 0);
     limit->keyed.map.flat = MCDS__LIMIT_DEPTH;
     *limit_out = limit;

@@ -4,10 +4,14 @@
 
 #include "core/map/bucket/take.h"
 #include "structures/keyed.h"
+#include "structures/limit/memo.h"
+#include "structures/limit/refusals.h"
 
 /* The depth of all keys of a limit (core/map/map.h, flat): 4 096 keys. With 100 000 identities in
  * debt, a key has 25 of them, in about 1.5 KB. */
 #define MCDS__LIMIT_DEPTH 3
+/* WINDOW: the slots of a window. */
+#define MCDS__LIMIT_SLOTS 8
 
 struct mcds_limit {
     struct mcds__keyed keyed; /* BUCKET: its map */
@@ -18,7 +22,9 @@ struct mcds_limit {
     /* WINDOW: */
     uint64_t count;
     uint64_t width_ms;
-    struct mcds__key slots; /* prefix of the keys: NS:TAG:NAME */
+    struct mcds__key slots, blocks; /* prefixes of the keys: NS:TAG:NAME */
+    struct mcds__refusals refusals;
+    struct mcds__memo memo;
 };
 
 /* Nanoseconds as milliseconds, rounded up. */

@@ -1,21 +1,27 @@
 /* Limit, form WINDOW: at most `count` tokens in any nine neighbouring slots.
  *
- * A slot is an eighth of the window, with a number under its own key, which is never used for a
- * second slot. All slots of an identity are on one server. A take is one ordered batch:
+ * A slot is an eighth of the window. A block is eight slots, from a multiple of eight on. Each has a
+ * number under its own key, which is never used for a second one. All numbers of an identity are on
+ * one server. A take is one ordered batch:
  *
- *   add slot 0 | increment it by n | get the eight slots before it and the eight after it
+ *   increment its slot and its block by n | get the next block, and the last block or slots of it
  *
- * It passes if no nine neighbouring slots that contain its own hold more than `count`. Of the
- * takes that passed in nine neighbouring slots, let X be the one whose increment the server
- * executed last: X read afterwards, so its sum has the increments of all the others, none of
- * which was taken back. So they are at most `count`; and any time of eight slots lies in nine.
+ * It passes if its own block, the next one, and those slots of the last block that are at most eight
+ * before its own hold at most `count`. If the whole last block leaves room, its slots are not read.
  *
- * The slots after its own must be read too: a take whose batch or clock is slow would otherwise
- * miss the takes that passed in later slots meanwhile.
+ * Let nine neighbouring slots be given, and of the takes that passed in them let X be the one whose
+ * last increment the server executed last. X read afterwards, so what it read has the increments of
+ * all the others, none of which was taken back. Each of the nine slots is in the block of X, in the
+ * next one, or at most eight slots before that of X, and X has added it. So they hold at most `count`;
+ * and any time of eight slots lies in nine.
  *
- * A refused take decrements its slot once. If the reply to that is lost, it is not repeated: two
- * decrements would take back the increment of another take. Tokens are not given back later
- * either: the current slot is another one. */
+ * The next block must be read too: a take whose batch or clock is slow would otherwise miss the takes
+ * that passed in later slots meanwhile.
+ *
+ * A refused take decrements both numbers once. If the reply to that is lost, it is not repeated: two
+ * decrements would take back the increment of another take. Tokens are not given back later either:
+ * the current slot is another one. While a handle knows an identity as refused, its takes read first,
+ * and increment only if they would pass. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,191 +31,321 @@
 #include "core/tally/tally.h"
 #include "structures/limit/limit.h"
 
-#define SLOTS 8 /* of a window */
-#define READS (2 * SLOTS)
-/* A slot is read until eight later ones have begun, by clocks that differ this much. */
+#define SLOTS MCDS__LIMIT_SLOTS
+/* A number is read until sixteen later slots have begun, by clocks that differ this much. */
+#define LIFE_SLOTS (2 * SLOTS + 1)
 #define SLACK_MS 60000
-/* Between the add and the increment, the slot can only vanish by eviction. */
+/* Between the add and the increment, a number can only vanish by eviction. */
 #define TRIES_MAX 3
 
-enum { ADD, COUNT, READ, REQUESTS = READ + READS };
-enum { BEGIN, COUNTING, LOOKING, READ_AGAIN, READING_AGAIN, GIVING_BACK };
+enum { BEGIN, LOOKING, COUNTING, READ_AGAIN, READING_AGAIN, GIVING_BACK };
+enum { OWN_SLOT, OWN_BLOCK, NUMBERS };
+/* What a GET reads: below SLOTS, the slot that is SLOTS - N before the own one. */
+enum { LAST_BLOCK = SLOTS, THIS_BLOCK, NEXT_BLOCK, READS };
+enum { KEYS = NUMBERS + READS, REQUESTS = 2 * NUMBERS + READS };
+/* How much a batch reads: the last block as a whole; its slots that count; and also the own block,
+ * with the slots in it that are before the own one. */
+enum detail { COARSE, FINE, ALL };
 
 struct limit_window {
     struct mcds__operation base;
-    const mcds_limit *limit;
+    mcds_limit *limit;
     mcds_limit_value *value_out;
     uint64_t tokens; /* 0: get */
     uint8_t stage;
     uint8_t tries;
-    uint8_t reads;
+    uint8_t detail;
+    uint8_t key_count, read_count, request_count; /* of the batch */
+    bool adds;                                    /* increments create no number */
+    bool has_failed;                              /* a refusal of the store is the result */
+    bool has_counted[NUMBERS];                    /* the number has the tokens */
     int64_t now_ms;
     uint64_t slot;
-    uint64_t held[READS + 1]; /* by the slots from `slot` - SLOTS on, without these tokens */
+    /* Without these tokens, as far as they are known: */
+    uint64_t block;       /* of the own block */
+    uint64_t held[READS]; /* by what a GET reads */
     mcds_limit_value value;
+    uint8_t read[READS];           /* what the GETs of the batch read */
+    uint8_t first_read;            /* the first of them, among the requests */
+    mcds_request *counts[NUMBERS]; /* the increments of the batch; NULL: not in it */
     struct mcds__key route;
-    struct mcds__key keys[READS + 1];
+    struct mcds__key keys[KEYS];
     mcds_request requests[REQUESTS];
     char identity[MCDS__NAME_GIVEN_MAX + 1];
 };
 
-/* Slots before the first have the number of the first, and are not read. */
-static bool has_slot(const struct limit_window *call, unsigned i)
+static mcds_request *window_add_request(struct limit_window *call, mcds_command command,
+                                        mcds_bytes key)
 {
-    return call->slot + i >= SLOTS;
+    assert(call->request_count < REQUESTS);
+    mcds_request *request = &call->requests[call->request_count++];
+    *request = (mcds_request){
+        .command = command, .key = key, .route = mcds__key_bytes(&call->route)};
+    return request;
 }
 
-static void fill_key(struct limit_window *call, unsigned i)
+static mcds_bytes window_add_key(struct limit_window *call, const struct mcds__key *prefix,
+                                 uint64_t number)
 {
-    assert(i <= READS && has_slot(call, i));
-    struct mcds__key *key = &call->keys[i];
-    *key = call->limit->slots;
+    assert(call->key_count < KEYS);
+    struct mcds__key *key = &call->keys[call->key_count++];
+    key->length = prefix->length;
+    memcpy(key->bytes, prefix->bytes, prefix->length + 1U);
     mcds__key_add_number(key, call->limit->width_ms);
-    mcds__key_add_number(key, call->slot + i - SLOTS);
+    mcds__key_add_number(key, number);
     mcds__key_add_element(key, call->identity);
+    return mcds__key_bytes(key);
 }
 
-/* The reads of the other slots, or of all of them. Returns how many there are. */
-static uint32_t fill_reads(struct limit_window *call, mcds_request *requests, bool has_own)
+/* The key of the own slot or of the own block. */
+static mcds_bytes own_key(struct limit_window *call, int number)
 {
-    uint32_t count = 0;
-    for (unsigned i = 0; i <= READS; i++) {
-        if (!has_slot(call, i))
-            continue;
-        fill_key(call, i);
-        if (i == SLOTS && !has_own)
-            continue;
-        requests[count++] = (mcds_request){
-            .command = MCDS_GET,
-            .key = mcds__key_bytes(&call->keys[i]),
-            .route = mcds__key_bytes(&call->route),
-        };
-    }
-    assert(count <= READS + 1);
-    return count;
+    return number == OWN_SLOT ? window_add_key(call, &call->limit->slots, call->slot)
+                              : window_add_key(call, &call->limit->blocks, call->slot / SLOTS);
 }
 
-static enum mcds__step ask(struct limit_window *call)
+static void window_add_read(struct limit_window *call, unsigned what)
+{
+    uint64_t block = call->slot / SLOTS;
+    assert(what < READS && call->read_count < READS);
+    if (what < SLOTS ? call->slot + what < SLOTS : block + what < THIS_BLOCK)
+        return; /* before the first */
+    mcds_bytes key = what < SLOTS
+                         ? window_add_key(call, &call->limit->slots, call->slot + what - SLOTS)
+                         : window_add_key(call, &call->limit->blocks,
+                                          block + what - THIS_BLOCK);
+    (void)window_add_request(call, MCDS_GET, key);
+    call->read[call->read_count++] = (uint8_t)what;
+}
+
+/* Adds the GETs. They come after the increments of the batch. */
+static void add_reads(struct limit_window *call)
+{
+    unsigned inside = (unsigned)(call->slot %
+                                 SLOTS); /* slots of the own block before the own one */
+    call->first_read = call->request_count;
+    call->read_count = 0;
+    window_add_read(call, NEXT_BLOCK);
+    if (call->detail == ALL)
+        window_add_read(call, THIS_BLOCK);
+    if (call->detail == COARSE) {
+        window_add_read(call, LAST_BLOCK);
+        return;
+    }
+    bool wants_own = call->detail == ALL && call->value_out != NULL;
+    for (unsigned what = 0; what < (wants_own ? SLOTS : SLOTS - inside); what++)
+        window_add_read(call, what);
+}
+
+static void begin_batch(struct limit_window *call)
+{
+    call->key_count = call->read_count = call->request_count = 0;
+    call->counts[OWN_SLOT] = call->counts[OWN_BLOCK] = NULL;
+}
+
+static void set_time(struct limit_window *call)
+{
+    call->now_ms = mcds__wall_ms(call->base.env);
+    call->slot = (uint64_t)(call->now_ms < 0 ? 0 : call->now_ms) / call->limit->width_ms;
+}
+
+static enum mcds__step window_ask_look(struct limit_window *call)
+{
+    set_time(call);
+    begin_batch(call);
+    call->detail = ALL;
+    call->stage = LOOKING;
+    add_reads(call);
+    return mcds__operation_ask_repeatable(&call->base, call->requests, call->request_count);
+}
+
+static void add_count(struct limit_window *call, int number)
 {
     const mcds_limit *limit = call->limit;
-    call->now_ms = mcds__wall_ms(call->base.env);
-    call->slot = (uint64_t)(call->now_ms < 0 ? 0 : call->now_ms) / limit->width_ms;
-    mcds_request *requests = call->requests;
-    if (call->tokens == 0) {
-        call->stage = LOOKING;
-        uint32_t count = fill_reads(call, requests, true);
-        return mcds__operation_ask_repeatable(&call->base, requests, count);
+    mcds_bytes key = own_key(call, number);
+    uint64_t ttl_ms = LIFE_SLOTS * limit->width_ms + SLACK_MS;
+    if (call->adds) {
+        mcds_request *adding = window_add_request(call, MCDS_ADD, key);
+        adding->ttl_ms = ttl_ms;
+        adding->value = (mcds_bytes){"0", 1};
     }
+    mcds_request *counting = window_add_request(call, MCDS_INCR, key);
+    counting->delta = counting->initial = call->tokens;
+    counting->ttl_ms = ttl_ms;
+    counting->options = call->adds ? 0 : MCDS_CREATE;
+    call->counts[number] = counting;
+}
+
+static enum mcds__step window_ask_count(struct limit_window *call)
+{
+    if (!call->has_counted[OWN_SLOT] && !call->has_counted[OWN_BLOCK])
+        set_time(call);
+    begin_batch(call);
+    call->detail = call->value_out != NULL ? FINE : COARSE;
     call->stage = COUNTING;
-    call->reads = (uint8_t)fill_reads(call, requests + READ, false);
-    uint32_t count = READ + call->reads;
-    mcds_request own = {.key = mcds__key_bytes(&call->keys[SLOTS]),
-                        .route = mcds__key_bytes(&call->route)};
-    requests[ADD] = requests[COUNT] = own;
-    requests[ADD].command = MCDS_ADD;
-    requests[ADD].flags = mcds__wall_s(call->base.env);
-    requests[ADD].ttl_ms = (2 * SLOTS + 1) * limit->width_ms + SLACK_MS;
-    requests[ADD].value = (mcds_bytes){"0", 1};
-    requests[COUNT].command = MCDS_INCR;
-    requests[COUNT].delta = call->tokens;
-    return mcds__operation_ask(&call->base, requests, count);
+    for (int number = OWN_SLOT; number < NUMBERS; number++)
+        if (!call->has_counted[number])
+            add_count(call, number);
+    add_reads(call);
+    assert(call->tokens > 0 && call->request_count > call->first_read);
+    return mcds__operation_ask(&call->base, call->requests, call->request_count);
 }
 
 /* The numbers that were read, into `held`. False: one is not a number. */
-static bool window_take_reads(struct limit_window *call, const mcds_request *requests,
-                              bool has_own)
+static bool window_take_reads(struct limit_window *call)
 {
-    uint32_t count = 0;
-    for (unsigned i = 0; i <= READS; i++) {
-        call->held[i] = 0;
-        if (!has_slot(call, i) || (i == SLOTS && !has_own))
-            continue;
-        const mcds_request *request = &requests[count++];
+    memset(call->held, 0, sizeof call->held);
+    for (uint32_t i = 0; i < call->read_count; i++) {
+        const mcds_request *request = &call->requests[call->first_read + i];
         if (request->reply.outcome == MCDS_OUT_OK &&
-            !mcds__tally_parse(mcds__operation_value(&call->base, request), &call->held[i]))
+            !mcds__tally_parse(mcds__operation_value(&call->base, request),
+                               &call->held[call->read[i]]))
             return false;
     }
+    if (call->detail == ALL)
+        call->block = call->held[THIS_BLOCK];
     return true;
 }
 
-/* The most that nine neighbouring slots hold that contain slot `i`, which may be after the last
- * that was read. */
-static uint64_t most_around(const struct limit_window *call, unsigned i)
+/* Slots of the last block that are at most eight before the own one. */
+static unsigned last_slots(const struct limit_window *call)
 {
-    uint64_t most = 0;
-    assert(i >= SLOTS);
-    for (unsigned first = i - SLOTS; first <= i && first <= READS; first++) {
-        uint64_t sum = 0;
-        for (unsigned j = first; j <= first + SLOTS && j <= READS; j++)
-            sum += call->held[j];
-        most = sum > most ? sum : most;
-    }
-    return most;
+    return SLOTS - (unsigned)(call->slot % SLOTS);
 }
 
-/* The time until so many tokens pass, from now_ms; if slots after the window are full, from the
- * first of them that is. */
+/* What the first `gone` of the nine slots up to the own one do not hold. Of the own block, the own
+ * slot has what no slot before it is known to have. The next block counts as the slot after it. */
+static uint64_t held_without(const struct limit_window *call, unsigned gone)
+{
+    unsigned last = last_slots(call);
+    uint64_t own = call->block;
+    uint64_t sum = gone <= SLOTS + 1 ? call->held[NEXT_BLOCK] : 0;
+    for (unsigned i = last; i < SLOTS; i++)
+        own = own > call->held[i] ? own - call->held[i] : 0;
+    for (unsigned i = gone; i < SLOTS; i++)
+        sum += call->held[i];
+    return sum + (gone <= SLOTS ? own : 0) + (gone == 0 ? call->held[LAST_BLOCK] : 0);
+}
+
+/* The time at which the slot begins that is so many after the own one, from now_ms. */
+static uint64_t time_to_slot(const struct limit_window *call, uint64_t after)
+{
+    return (call->slot + after) * call->limit->width_ms - (uint64_t)call->now_ms;
+}
+
+/* The time until so many tokens pass. */
 static uint64_t wait_for(const struct limit_window *call, uint64_t tokens)
 {
-    for (unsigned i = SLOTS; i <= READS + SLOTS + 1; i++)
-        if (most_around(call, i) + tokens <= call->limit->count)
-            return i == SLOTS ? 0
-                              : (call->slot + i - SLOTS) * call->limit->width_ms -
-                                    (uint64_t)call->now_ms;
+    for (unsigned gone = 0; gone <= SLOTS + 2; gone++)
+        if (held_without(call, gone) + tokens <= call->limit->count)
+            return gone == 0 ? 0 : time_to_slot(call, gone);
     return 0;
 }
 
 /* The time until no slot with tokens is counted. */
 static uint64_t full_after(const struct limit_window *call)
 {
-    unsigned last = 0;
-    for (unsigned i = 0; i <= READS; i++)
-        if (call->held[i] > 0)
-            last = i + SLOTS + 1;
-    if (last <= SLOTS)
-        return 0;
-    return (call->slot + last - SLOTS) * call->limit->width_ms - (uint64_t)call->now_ms;
+    uint64_t rest = SLOTS - call->slot % SLOTS; /* slots until the next block */
+    if (call->held[NEXT_BLOCK] > 0)
+        return time_to_slot(call, rest + 2 * SLOTS);
+    for (unsigned gone = SLOTS + 1; gone > 0; gone--)
+        if (held_without(call, gone - 1) > 0)
+            return time_to_slot(call, gone);
+    return 0;
+}
+
+/* The value, if the own slot has so many more tokens that passed. */
+static void set_value(struct limit_window *call, uint64_t passed, uint64_t wanted)
+{
+    uint64_t count = call->limit->count;
+    call->block += passed;
+    uint64_t held = held_without(call, 0);
+    call->value = (mcds_limit_value){.remaining = held < count ? count - held : 0,
+                                     .retry_ms = wait_for(call, wanted),
+                                     .full_ms = full_after(call)};
 }
 
 static enum mcds__step window_finish(struct limit_window *call, int result)
 {
+    mcds_bytes identity = mcds_text(call->identity);
     if (call->value_out != NULL && (result == MCDS_OK || result == MCDS_BUSY))
         mcds__sized_write(MCDS__SIZED_mcds_limit_value, call->value_out, &call->value);
-    return result == MCDS_BUSY
-               ? mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(LIMITED))
-               : mcds__operation_finish(&call->base, result);
+    if (result != MCDS_BUSY) {
+        if (call->tokens > 0)
+            mcds__refusals_forget(&call->limit->refusals, identity);
+        return mcds__operation_finish(&call->base, result);
+    }
+    mcds__refusals_note(&call->limit->refusals, identity,
+                        call->now_ms + (int64_t)call->value.retry_ms);
+    return mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(LIMITED));
 }
 
-/* The tokens are counted; the slots around have been read after that. */
+/* Decrements what was counted, and reads what the caller wants to know. */
+static enum mcds__step give_back(struct limit_window *call)
+{
+    begin_batch(call);
+    assert(call->has_counted[OWN_SLOT] || call->has_counted[OWN_BLOCK]);
+    for (int number = OWN_SLOT; number < NUMBERS; number++)
+        if (call->has_counted[number])
+            window_add_request(call, MCDS_DECR, own_key(call, number))->delta = call->tokens;
+    call->detail = ALL;
+    if (!call->has_failed && call->value_out != NULL)
+        add_reads(call);
+    call->stage = GIVING_BACK;
+    return mcds__operation_ask(&call->base, call->requests, call->request_count);
+}
+
+static bool is_given_back(const struct limit_window *call)
+{
+    for (uint32_t i = 0; i + call->read_count < call->request_count; i++)
+        if (call->requests[i].reply.outcome != MCDS_OUT_OK)
+            return false;
+    return true;
+}
+
+/* With or without the decrement, no token passed. */
+static enum mcds__step window_take_back(struct limit_window *call)
+{
+    if (call->has_failed) {
+        if (!is_given_back(call))
+            call->base.result = MCDS_AMBIGUOUS;
+        return MCDS__DONE;
+    }
+    if (call->read_count > 0 &&
+        mcds__first_trouble(&call->requests[call->first_read], call->read_count) == NULL &&
+        window_take_reads(call))
+        set_value(call, 0, call->tokens);
+    return window_finish(call, MCDS_BUSY);
+}
+
+static enum mcds__step read_again(struct limit_window *call)
+{
+    assert(call->has_counted[OWN_SLOT] && call->has_counted[OWN_BLOCK]);
+    begin_batch(call);
+    add_reads(call);
+    call->stage = READING_AGAIN;
+    return mcds__operation_ask_repeatable(&call->base, call->requests, call->request_count);
+}
+
+/* The tokens are counted; what is around them was read after that. */
 static enum mcds__step window_decide(struct limit_window *call)
 {
-    const mcds_limit *limit = call->limit;
-    if (!window_take_reads(call, &call->requests[READ], false))
+    if (!window_take_reads(call))
         return mcds__operation_finish(&call->base, MCDS_AMBIGUOUS);
-    uint64_t own = call->requests[COUNT].reply.number;
-    assert(call->tokens > 0);
-    call->held[SLOTS] = own < call->tokens ? 0 : own - call->tokens;
-    uint64_t most = most_around(call, SLOTS);
-    if (most + call->tokens <= limit->count) {
-        call->held[SLOTS] += call->tokens;
-        call->value = (mcds_limit_value){.remaining = limit->count - most - call->tokens,
-                                         .full_ms = full_after(call)};
-        return window_finish(call, MCDS_OK);
+    bool passes = held_without(call, 0) + call->tokens <= call->limit->count;
+    if (!passes && call->detail == COARSE) {
+        call->detail = FINE;
+        return read_again(call);
     }
-    call->value = (mcds_limit_value){.remaining = most < limit->count ? limit->count - most : 0,
-                                     .retry_ms = wait_for(call, call->tokens),
-                                     .full_ms = full_after(call)};
-    call->stage = GIVING_BACK;
-    call->requests[0] = call->requests[COUNT];
-    call->requests[0].command = MCDS_DECR;
-    return mcds__operation_ask(&call->base, call->requests, 1);
+    if (!passes || call->value_out != NULL)
+        set_value(call, passes ? call->tokens : 0, passes ? 0 : call->tokens);
+    return passes ? window_finish(call, MCDS_OK) : give_back(call);
 }
 
-/* The tokens are counted, and a reply about another slot was lost: read the slots once more. */
+/* The tokens are counted. If a reply to a read was lost, read once more. */
 static enum mcds__step decide_if_read(struct limit_window *call)
 {
-    assert(call->requests[COUNT].reply.outcome == MCDS_OUT_OK);
-    if (mcds__first_trouble(&call->requests[READ], call->reads) == NULL)
+    if (mcds__first_trouble(&call->requests[call->first_read], call->read_count) == NULL)
         return window_decide(call);
     call->stage = READ_AGAIN;
     return mcds__operation_again(&call->base)
@@ -217,50 +353,83 @@ static enum mcds__step decide_if_read(struct limit_window *call)
                : mcds__operation_finish(&call->base, MCDS_AMBIGUOUS);
 }
 
-static enum mcds__step read_again(struct limit_window *call)
+/* The store has refused to count: what was counted is given back. */
+static enum mcds__step fail_count(struct limit_window *call, const mcds_reply *reply)
 {
-    assert(call->reads > 0 && call->stage == READ_AGAIN);
-    call->stage = READING_AGAIN;
-    return mcds__operation_ask_repeatable(&call->base, &call->requests[READ], call->reads);
+    (void)mcds__operation_fail(&call->base, reply);
+    call->has_failed = true;
+    bool has_counted = call->has_counted[OWN_SLOT] || call->has_counted[OWN_BLOCK];
+    return has_counted && call->base.result != MCDS_AMBIGUOUS ? give_back(call) : MCDS__DONE;
+}
+
+/* A number was not counted, and is not going to be. Both counted or not: each is counted once. */
+static enum mcds__step count_again(struct limit_window *call, const mcds_request *counting)
+{
+    const mcds_reply *reply = &counting->reply;
+    const mcds_reply *added = &counting[call->adds ? -1 : 0].reply;
+    bool is_missing = reply->outcome == MCDS_OUT_MISS || reply->outcome == MCDS_OUT_NOT_STORED;
+    if (reply->outcome == MCDS_OUT_UNSENT) {
+        call->stage = BEGIN;
+        return mcds__operation_again(&call->base) ? MCDS__SLEEP : fail_count(call, reply);
+    }
+    if (!is_missing)
+        return fail_count(call, reply);
+    if (call->adds && mcds__is_refusal(added))
+        return fail_count(call, added);
+    if (call->tries++ < TRIES_MAX) {
+        call->adds = call->adds || reply->outcome == MCDS_OUT_MISS;
+        return window_ask_count(call);
+    }
+    (void)mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(KEY_VANISHES));
+    call->has_failed = true;
+    bool has_counted = call->has_counted[OWN_SLOT] || call->has_counted[OWN_BLOCK];
+    return has_counted ? give_back(call) : MCDS__DONE;
 }
 
 static enum mcds__step take_count(struct limit_window *call)
 {
-    struct mcds__operation *operation = &call->base;
-    const mcds_reply *added = &call->requests[ADD].reply;
-    const mcds_reply *counted = &call->requests[COUNT].reply;
-    if (counted->outcome == MCDS_OUT_UNSENT) {
-        call->stage = BEGIN;
-        return mcds__operation_again(operation) ? MCDS__SLEEP
-                                                : mcds__operation_fail(operation, counted);
+    const mcds_request *missing = NULL;
+    for (int number = OWN_SLOT; number < NUMBERS; number++) {
+        const mcds_request *counting = call->counts[number];
+        if (counting == NULL)
+            continue;
+        if (counting->reply.outcome != MCDS_OUT_OK) {
+            if (missing == NULL || counting->reply.outcome == MCDS_OUT_UNKNOWN)
+                missing = counting;
+            continue;
+        }
+        call->has_counted[number] = true;
+        uint64_t after = counting->reply.number;
+        if (number == OWN_BLOCK)
+            call->block = after < call->tokens ? 0 : after - call->tokens;
     }
-    if (counted->outcome == MCDS_OUT_MISS && mcds__is_refusal(added))
-        return mcds__operation_fail(operation, added);
-    if (counted->outcome == MCDS_OUT_MISS) {
-        if (call->tries++ == TRIES_MAX)
-            return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(KEY_VANISHES));
-        return ask(call);
-    }
-    if (counted->outcome != MCDS_OUT_OK)
-        return mcds__operation_fail(operation, counted);
-    return decide_if_read(call);
+    return missing == NULL ? decide_if_read(call) : count_again(call, missing);
 }
 
 static enum mcds__step take_look(struct limit_window *call)
 {
-    const mcds_reply *trouble = mcds__first_trouble(call->requests, call->base.batch.count);
+    const mcds_reply *trouble = mcds__first_trouble(call->requests, call->read_count);
     if (trouble != NULL) {
         call->stage = BEGIN;
         return mcds__operation_retry(&call->base, trouble);
     }
-    if (!window_take_reads(call, call->requests, true))
+    if (!window_take_reads(call))
         return mcds__operation_finish(&call->base, MCDS_CORRUPT);
-    uint64_t most = most_around(call, SLOTS);
-    uint64_t count = call->limit->count;
-    call->value = (mcds_limit_value){.remaining = most < count ? count - most : 0,
-                                     .retry_ms = wait_for(call, 1),
-                                     .full_ms = full_after(call)};
-    return window_finish(call, MCDS_OK);
+    bool passes = held_without(call, 0) + call->tokens <= call->limit->count;
+    set_value(call, 0, call->tokens > 0 ? call->tokens : 1);
+    if (call->tokens == 0)
+        return window_finish(call, MCDS_OK);
+    return passes ? window_ask_count(call) : window_finish(call, MCDS_BUSY);
+}
+
+static enum mcds__step window_begin(struct limit_window *call)
+{
+    bool has_counted = call->has_counted[OWN_SLOT] || call->has_counted[OWN_BLOCK];
+    bool looks = call->tokens == 0 ||
+                 (!has_counted &&
+                  mcds__refusals_has(&call->limit->refusals, mcds_text(call->identity),
+                                     mcds__wall_ms(call->base.env)));
+    return looks ? window_ask_look(call) : window_ask_count(call);
 }
 
 static enum mcds__step step_window(struct mcds__operation *operation)
@@ -269,18 +438,17 @@ static enum mcds__step step_window(struct mcds__operation *operation)
     assert(call->stage <= GIVING_BACK);
     switch (call->stage) {
     case BEGIN:
-        return ask(call);
-    case COUNTING:
-        return take_count(call);
+        return window_begin(call);
     case LOOKING:
         return take_look(call);
+    case COUNTING:
+        return take_count(call);
     case READ_AGAIN:
         return read_again(call);
     case READING_AGAIN:
         return decide_if_read(call);
     default:
-        /* With or without the decrement, no token passed. */
-        return window_finish(call, MCDS_BUSY);
+        return window_take_back(call);
     }
 }
 
@@ -299,14 +467,18 @@ int mcds__limit_take_window(mcds_limit *limit, mcds_bytes identity, uint64_t tok
         return mcds__fail(MCDS_INVALID, BAD_BYTE, MCDS__CALL(kind, limit->keyed.handle.name),
                           .option = "identity");
     struct limit_window own;
-    struct limit_window *call = mcds__call_begin_zero(&own.base, kind, &limit->keyed.handle,
-                                                      start, &result);
+    struct limit_window *call = mcds__call_begin(&own.base, kind, &limit->keyed.handle, start,
+                                                 &result);
     if (call == NULL)
         return result;
+    memset((uint8_t *)call + sizeof call->base, 0,
+           offsetof(struct limit_window, keys) - sizeof call->base);
     call->limit = limit;
     call->tokens = tokens;
     call->value_out = value_out;
+    call->adds = !mcds__store_can(limit->keyed.handle.store).create_on_increment;
     memcpy(call->identity, identity.data, identity.length);
+    call->identity[identity.length] = '\0';
     call->route = limit->slots;
     mcds__key_add_element(&call->route, call->identity);
     return mcds__call_launch(&call->base, start);
