@@ -120,6 +120,8 @@ static void print_holder(struct output *output, const struct row *row)
 {
     const mcds_lock_holder *holder = &row->answer.holder;
     bool is_held = row->is_known && row->command.verb->start == lock_look;
+    if (is_held && holder->shared > 0 && output->json)
+        output_unsigned(output, "shared", holder->shared, SHOWN);
     bool is_labelled = is_held && holder->label[0] != '\0';
     if (is_labelled)
         output_name(output, "holder", holder->label, SHOWN);

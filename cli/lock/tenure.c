@@ -22,6 +22,12 @@ static int acquire_lock_of(void *handle, mcds_permit *permit, uint32_t wait_ms)
                         : mcds_lock_acquire(handle, wait_ms, &permit->lease);
 }
 
+static int share_lock(void *handle, mcds_permit *permit, uint32_t wait_ms)
+{
+    return wait_ms == 0 ? mcds_lock_try_acquire_shared(handle, &permit->lease)
+                        : mcds_lock_acquire_shared(handle, wait_ms, &permit->lease);
+}
+
 static int renew_lock(void *handle, mcds_permit *permit)
 {
     return mcds_lock_renew(handle, &permit->lease);
@@ -41,10 +47,15 @@ static bool describe_lock(void *handle, char out[TENURE_TEXT_CAPACITY])
 {
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     bool is_known = mcds_lock_get_holder(handle, &holder) == MCDS_OK;
-    int length = snprintf(out, TENURE_TEXT_CAPACITY, "held by %.200s",
-                          is_known && holder.label[0] != '\0' ? holder.label : "somebody");
+    const char *label = is_known && holder.label[0] != '\0' ? holder.label : "somebody";
+    int length = holder.shared > 1 ? snprintf(out, TENURE_TEXT_CAPACITY,
+                                              "shared by %.200s and %" PRIu32 " more", label,
+                                              holder.shared - 1)
+                                   : snprintf(out, TENURE_TEXT_CAPACITY, "%s by %.200s",
+                                              holder.shared == 1 ? "shared" : "held", label);
     add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " for ",
-             is_known ? holder.remaining_ms : -1, " more");
+             is_known ? holder.remaining_ms : -1,
+             holder.intended ? " more; another waits to have it alone" : " more");
     return is_known;
 }
 
@@ -53,11 +64,11 @@ static void set_lock_environment(const char *name, const mcds_permit *permit, in
     lock_set_environment(name, permit->lease.fence, left_ms);
 }
 
-/* The members that the lead shares with the lock. */
+/* The members that the lead and a shared lock have in common with the lock. */
 #define LOCK_CALLS                                                                             \
     .lease = "lease", .release_word = "released", .open = lock_open_known,                     \
-    .close = lock_close, .acquire = acquire_lock_of, .renew = renew_lock,                      \
-    .release = release_lock, .remaining_ms = lock_remaining_ms, .describe = describe_lock,     \
+    .close = lock_close, .renew = renew_lock, .release = release_lock,                         \
+    .remaining_ms = lock_remaining_ms, .describe = describe_lock,                              \
     .set_environment = set_lock_environment
 
 const struct tenure_kind tenure_of_lock = {
@@ -66,6 +77,16 @@ const struct tenure_kind tenure_of_lock = {
     .thing = "lock",
     .why_shared = "the lock would exclude nobody",
     .corrupt_advice = ", or --break it",
+    .acquire = acquire_lock_of,
+};
+
+const struct tenure_kind tenure_of_shared_lock = {
+    LOCK_CALLS,
+    .noun = "lock",
+    .thing = "lock",
+    .why_shared = "the lock would exclude nobody",
+    .corrupt_advice = ", or --break it",
+    .acquire = share_lock,
 };
 
 static int look_at_lock(void *handle)
@@ -83,6 +104,7 @@ const struct tenure_kind tenure_of_leader = {
     .why_shared = "everybody would lead",
     .corrupt_advice = ", or break it with 'mcds lock NAME --break'",
     .ends_descendants = true,
+    .acquire = acquire_lock_of,
     .look = look_at_lock,
 };
 

@@ -53,6 +53,7 @@ struct tenure_kind {
     const char *(*released)(void *handle);
 };
 extern const struct tenure_kind tenure_of_lock;
+extern const struct tenure_kind tenure_of_shared_lock;
 extern const struct tenure_kind tenure_of_semaphore;
 extern const struct tenure_kind tenure_of_once;
 extern const struct tenure_kind tenure_of_leader;
@@ -63,6 +64,11 @@ struct tenure {
     void *handle;
     mcds_permit permit; /* of a lock: only its lease is used; of once: the deadline in it */
 };
+
+static inline const struct tenure_kind *tenure_of_lock_by(const struct command *command)
+{
+    return is_given(command, OPTION_SHARED) ? &tenure_of_shared_lock : &tenure_of_lock;
+}
 
 static inline int tenure_renew(struct tenure *tenure)
 {

@@ -92,6 +92,7 @@ int lock_look(void *handle, const struct command *command, struct answer *answer
         return mcds_lock_break_start(handle, pipeline, tag);
     if (is_given(command, OPTION_DROP))
         return mcds_lock_drop_start(handle, pipeline, tag);
+    answer->holder = (mcds_lock_holder)MCDS_LOCK_HOLDER_INIT;
     return mcds_lock_get_holder_start(handle, &answer->holder, pipeline, tag);
 }
 
@@ -118,4 +119,6 @@ void lock_print(struct output *output, const struct command *command,
         output_text(output, "", "?", SHOWN);
     }
     output_unsigned(output, "fence", holder->fence, SHOWN);
+    if (output->json || holder->shared > 0)
+        output_unsigned(output, "shared", holder->shared, SHOWN);
 }

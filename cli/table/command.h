@@ -32,6 +32,7 @@ enum option_id {
     OPTION_WAIT,
     OPTION_NOWAIT,
     OPTION_EXIT,
+    OPTION_SHARED,
     OPTION_LABEL,
     OPTION_INFO,
     OPTION_BREAK,
@@ -112,14 +113,15 @@ enum option_id {
 };
 
 /* An option in a mask of options. The global ones share a bit, and so do options that a verb takes
- * together or not at all: --signed and --plain, --break and --drop, --buckets and --width, --if-absent and
+ * together or not at all: --signed and --plain, --no-wait and --busy-exit, --break and --drop, --buckets and --width, --if-absent and
  * --if-is, those of a new log, --add and --remove, --replace and --resume, --stale and --nothing, --rate and
  * --burst, those of ids and of once, two pairs of queue, and --token and --token-fd. */
 #define WITHIN(id, first, last)                                                                \
     ((id) <= (first) ? 0 : ((id) < (last) ? (id) : (last)) - (first))
 #define SHARED_BEFORE(id)                                                                      \
     (WITHIN(id, OPTION_SIGNED, OPTION_PLAIN) + WITHIN(id, OPTION_BREAK, OPTION_DROP) +         \
-     WITHIN(id, OPTION_BUCKETS, OPTION_WIDTH) + WITHIN(id, OPTION_IF_ABSENT, OPTION_IF_IS) +   \
+     WITHIN(id, OPTION_NOWAIT, OPTION_EXIT) + WITHIN(id, OPTION_BUCKETS, OPTION_WIDTH) +       \
+     WITHIN(id, OPTION_IF_ABSENT, OPTION_IF_IS) +                                              \
      WITHIN(id, OPTION_BY_ARRIVAL, OPTION_AHEAD) + WITHIN(id, OPTION_ADD, OPTION_REMOVE) +     \
      WITHIN(id, OPTION_REPLACE, OPTION_RESUME) + WITHIN(id, OPTION_STALE, OPTION_NOTHING) +    \
      WITHIN(id, OPTION_RATE, OPTION_BURST) + WITHIN(id, OPTION_HOW_MANY, OPTION_SPREAD) +      \

@@ -7,8 +7,8 @@
 
 #define LOCK                                                                                   \
     (BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |            \
-     BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK) | BIT(OPTION_DROP) |             \
-     BIT(OPTION_ON_LOST))
+     BIT(OPTION_SHARED) | BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK) |           \
+     BIT(OPTION_DROP) | BIT(OPTION_ON_LOST))
 #define TOKEN (BIT(OPTION_TOKEN) | BIT(OPTION_TOKEN_FD))
 #define PERMIT                                                                                 \
     (BIT(OPTION_PERMITS) | BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) |         \
@@ -33,7 +33,9 @@ const struct verb lock_verbs[] = {
          "Run COMMAND while holding the lock NAME, in its own process group, and renew the "
          "lease meanwhile. If that fails, or mcds is killed, COMMAND and all its descendants "
          "are ended before another host can get the lock. A process that runs as another "
-         "user (sudo) cannot be ended: it is named, and the lock is held until it ends. The "
+         "user (sudo) cannot be ended: it is named, and the lock is held until it ends. With "
+         "--shared, COMMANDs that only read run at once, while nobody has the lock alone; "
+         "while somebody waits to have it alone, no more of them begin. The "
          "environment of COMMAND has MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than "
          "that of every earlier holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the "
          "lease ends without a renewal). The default store is a file of this user on this "
@@ -42,7 +44,7 @@ const struct verb lock_verbs[] = {
     {.word = "acquire",
      .arguments = takes_name,
      .options = TOKEN | BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) |
-                BIT(OPTION_EXIT) | BIT(OPTION_LABEL),
+                BIT(OPTION_EXIT) | BIT(OPTION_SHARED) | BIT(OPTION_LABEL),
      .overlap = OVERLAP_NEVER,
      .makes = true,
      .run = lock_acquire,

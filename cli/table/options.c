@@ -97,6 +97,10 @@ const struct parameter options[OPTION_COUNT] = {
                            "do not wait: when others hold or run it, exit with 75"),
     [OPTION_EXIT] = NUMBER('E', "busy-exit", "CODE", 0, 255,
                            "exit code when it cannot be acquired (75)"),
+    [OPTION_SHARED] = FLAG(NONE, "shared",
+                           "share the lock with others that give this option, at most 64; "
+                           "without it, one holder has "
+                           "the lock alone"),
     [OPTION_LABEL] = TEXT(
         NONE, "label", "TEXT", 200,
         "name of this holder, which --info, holders, ls -l and a wait that ends without the "

@@ -5,7 +5,7 @@
 
 #include "base/frame.h"
 #include "base/number.h"
-#include "core/lease/lease.h"
+#include "core/lease/readers.h"
 #include "core/tally/tally.h"
 #include "store/lmdb/format.h"
 
@@ -34,10 +34,29 @@ static void decode(mcds_bytes value)
     (void)mcds__parse_stored_u64(value.data, value.length, &number);
 }
 
+/* Any payload shows readers in its bounds, or is refused. */
+static void read_readers(mcds_bytes value, int64_t ttl_ms)
+{
+    struct mcds__readers_seen seen;
+    struct mcds__reader reader;
+    size_t at = 0;
+    uint32_t live = 0;
+    uint32_t records = 0;
+    if (!mcds__readers_open(value, key, ttl_ms, &seen))
+        return;
+    while (mcds__readers_next(&seen, &at, &reader)) {
+        records++;
+        live += reader.left_ms > 0;
+        MUST(reader.label.length <= MCDS__LEASE_LABEL_MAX && reader.left_ms <= seen.ttl_ms);
+    }
+    MUST(live == seen.count && records <= MCDS__READERS_MAX);
+    MUST(records == 0 || at == seen.payload.length);
+}
+
 /* Sealed, opened, and refused after any one bit has changed. */
 static void seal(const uint8_t *data, size_t size)
 {
-    uint8_t frame[MCDS__LEASE_VALUE_MAX];
+    uint8_t frame[MCDS__READERS_VALUE_MAX];
     size_t length = size < sizeof frame - MCDS__FRAME_OVERHEAD
                         ? size
                         : sizeof frame - MCDS__FRAME_OVERHEAD;
@@ -47,6 +66,10 @@ static void seal(const uint8_t *data, size_t size)
     MUST(mcds__frame_open((mcds_bytes){frame, whole}, 'L', 1, key, &payload));
     MUST(payload.length == length && memcmp(payload.data, data, length) == 0);
     decode((mcds_bytes){frame, whole});
+    size_t again = mcds__frame_seal(frame, 'L', MCDS__READERS_VERSION, key, length);
+    for (int64_t ttl_ms = -2; ttl_ms < 100000; ttl_ms += 9999)
+        read_readers((mcds_bytes){frame, again}, ttl_ms);
+    (void)mcds__frame_seal(frame, 'L', 1, key, length);
 
     size_t bit = size > 0 ? (data[0] * 257u + size) % (whole * 8) : 0;
     frame[bit / 8] ^= (uint8_t)(1u << bit % 8);

@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* A lock with leases: one holder at a time in the store, until it releases or its lease expires.
+/* A lock with leases: one holder at a time in the store, until it releases or its lease expires; or
+ * up to 64 holders that share it, while nobody has it alone.
  *
  * No lock with a time limit can stop a suspended process from resuming too late. Therefore every
  * acquisition gets a fence: a number that is larger than every earlier fence of the lock. Pass
@@ -17,7 +18,16 @@ extern "C" {
  * and the old holder gets MCDS_LOST. The holder may use the lock for lease_ms, less a margin for
  * clocks. memcached may expire a key up to 2 s early, so mcds lets a memcached server keep the
  * lease 2 s longer. After a crash of the holder, other callers wait up to 2 s more. Source:
- * leases, Gray and Cheriton, SOSP 1989. */
+ * leases, Gray and Cheriton, SOSP 1989.
+ *
+ * Callers that only read the protected resource acquire the lock shared; a caller that changes it
+ * acquires the lock alone (exclusively). The store counts the time of each shared lease, so clocks
+ * of callers may differ by any amount. A shared holder gets a fence of its own, larger than those of
+ * all earlier holders, shared or not. Let the resource refuse a reader whose fence is smaller than
+ * that of a writer, and a writer whose fence is smaller than any; readers do not exclude each other.
+ * While a caller waits to have the lock alone, no other caller
+ * begins to share it. A version of mcds without shared locks refuses to touch a lock while it is
+ * shared (MCDS_UNSUPPORTED). */
 typedef struct mcds_lock mcds_lock;
 
 typedef struct mcds_lock_options {
@@ -64,12 +74,17 @@ typedef struct mcds_lock_holder {
     char label[208]; /* with a terminating NUL */
     /* A random number of this acquisition; 0: nobody holds the lock. A renewal keeps it. Unlike
      * the fence, it does not change when others try to acquire. A request that arrives late can
-     * show an acquisition again that has ended, until its lease expires. */
+     * show an acquisition again that has ended, until its lease expires. If holders share the
+     * lock, the number changes when one begins or ends. */
     uint64_t tenure;
+    /* How many share the lock; 0: one holder has it alone. The label is that of the first, and the
+     * remaining time that of the last to end. */
+    uint32_t shared;
+    uint32_t intended; /* 1: it is shared, and a caller waits to have it alone */
 } mcds_lock_holder;
 #define MCDS_LOCK_HOLDER_INIT                                                                  \
     {                                                                                          \
-        sizeof(mcds_lock_holder), 0, 0, "", 0                                                  \
+        sizeof(mcds_lock_holder), 0, 0, "", 0, 0, 0                                            \
     }
 
 /* Opens a lock.
@@ -106,11 +121,13 @@ MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_leas
 
 /* Tries until the caller holds the lock or wait_ms have passed, even while the server is down or
  * does not answer. While another holder has the lock, the call polls the lock with one small read
- * at intervals with jitter. The call takes at most wait_ms plus the store's timeout.
+ * at intervals with jitter. While others share the lock, the call also writes every 2 s or so that
+ * a caller waits, which keeps further callers from sharing it; this lasts up to 3 s after the end
+ * of the wait. The call takes at most wait_ms plus the store's timeout.
  * Arguments:   wait_ms  0 to 86 400 000
  *              lease    as for mcds_lock_try_acquire
  * Returns:     as mcds_lock_try_acquire; MCDS_BUSY: wait_ms have passed
- * Cost:        as mcds_lock_try_acquire, and 1 for each poll
+ * Cost:        as mcds_lock_try_acquire, and 1 for each poll; 1 every 2 s while others share it
  * Lost reply:  as mcds_lock_try_acquire
  * Threads:     as mcds_lock_try_acquire */
 MCDS_API MCDS_CHECKED int mcds_lock_acquire(mcds_lock *lock, uint32_t wait_ms,
@@ -118,6 +135,40 @@ MCDS_API MCDS_CHECKED int mcds_lock_acquire(mcds_lock *lock, uint32_t wait_ms,
 MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait_ms,
                                                   mcds_lease *lease, mcds_pipeline *pipeline,
                                                   uint64_t tag);
+
+/* Tries once to acquire the lock together with other shared holders, at most 64. Apart from that, as
+ * mcds_lock_try_acquire. mcds_lock_renew, mcds_lock_release and all other calls take the lease of
+ * either mode.
+ * Arguments:   lease  as for mcds_lock_try_acquire; the lease of an acquisition that returned
+ *                     MCDS_AMBIGUOUS is acquired again in the same mode
+ * Returns:     MCDS_OK           the caller shares the lock until lease->deadline_ns
+ *              MCDS_BUSY         a holder has the lock alone; or a caller waits to have it alone;
+ *                                or 64 share it
+ *              MCDS_UNSUPPORTED  also: the server does not report how long a key lives on (classic
+ *                                servers)
+ *              otherwise as mcds_lock_try_acquire
+ * Cost:        1 for a free lock; 2 if others share it, and 1 more for each holder that begins,
+ *              renews or ends at the same time. A renewal and a release of the lease cost 2, and
+ *              as much more
+ * Lost reply:  as mcds_lock_try_acquire
+ * Threads:     as mcds_lock_try_acquire */
+MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_shared(mcds_lock *lock, mcds_lease *lease);
+MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_shared_start(mcds_lock *lock, mcds_lease *lease,
+                                                             mcds_pipeline *pipeline,
+                                                             uint64_t tag);
+
+/* Tries until the caller shares the lock or wait_ms have passed, as mcds_lock_acquire.
+ * Arguments:   wait_ms  0 to 86 400 000
+ *              lease    as for mcds_lock_try_acquire_shared
+ * Returns:     as mcds_lock_try_acquire_shared; MCDS_BUSY: wait_ms have passed
+ * Cost:        as mcds_lock_try_acquire_shared, and 1 for each poll
+ * Lost reply:  as mcds_lock_try_acquire
+ * Threads:     as mcds_lock_try_acquire */
+MCDS_API MCDS_CHECKED int mcds_lock_acquire_shared(mcds_lock *lock, uint32_t wait_ms,
+                                                   mcds_lease *lease);
+MCDS_API MCDS_CHECKED int mcds_lock_acquire_shared_start(mcds_lock *lock, uint32_t wait_ms,
+                                                         mcds_lease *lease,
+                                                         mcds_pipeline *pipeline, uint64_t tag);
 
 /* Extends the lease by lease_ms from now.
  * Arguments:   lease  in and out; held

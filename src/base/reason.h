@@ -300,6 +300,12 @@
       "the list that this handle has used is gone; the next push makes it again")              \
     X(HELD_BY_ANOTHER, HELD, "another holds it")                                               \
     X(HELD_BY_OTHERS, HELD, "others hold all its permits")                                     \
+    X(SHARED_BY_ALL, HELD, "64 share it, and no more can")                                     \
+    X(WRITER_WAITS, HELD, "others share it, and a caller waits to have it alone")              \
+    X(LOCK_WITHOUT_TTL, UNSUPPORTED,                                                        \
+      "a shared lock needs a server that reports the time that a key has left")                \
+    X(LEASE_OF_OTHER_MODE, BAD_LEASE,                                                          \
+      "the lease is of an acquisition in the other mode, shared or exclusive; release it first") \
     X(HELD, HELD, "it is held; drop it after its holder has released it")                      \
     X(CLAIM_ENDED, LEASE_OVER,                                                                 \
       "the claim has ended, and another worker may have claimed or done the job since")        \

@@ -20,7 +20,7 @@
     X(mcds_counter_options, flush_ms, flush_ms, flush_ms)                                      \
     X(mcds_counter_value, reborn, ttl_ms, ttl_ms)                                              \
     X(mcds_lock_options, label, label, label)                                                  \
-    X(mcds_lock_holder, label, tenure, tenure)                                                 \
+    X(mcds_lock_holder, label, intended, intended)                                             \
     X(mcds_semaphore_options, label, label, label)                                             \
     X(mcds_visitors_options, members, members, members)                                        \
     X(mcds_visitors_value, reborn, reborn, reserved)                                           \

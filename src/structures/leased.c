@@ -74,6 +74,7 @@ void mcds__leased_prepare(const struct mcds__leased *leased,
     /* The holder has all of lease_ms, also where the store may drop a key early. */
     call->lease_ms = leased->lease_ms + leased->ttl_early_ms;
     call->ttl_early_ms = leased->ttl_early_ms;
+    call->env = mcds__store_env(leased->handle.store);
     call->fence_newest = fence_newest;
 }
 

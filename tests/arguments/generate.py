@@ -29,7 +29,8 @@ MAY_BE_NULL |= {
 
 TEXTS = {"uri": "memory:", "text": "2:0:0:0", "path": "", "format": "x"}
 ZERO = {"at_ms", "when_ms", "ttl_ms", "skip", "limit", "delta"}
-VERBS = {"get_holder": "holder", "try_acquire": "acquire", "made_with": "open",
+VERBS = {"get_holder": "holder", "try_acquire": "acquire", "acquire_shared": "acquire", "try_acquire_shared": "acquire",
+         "made_with": "open",
          "change_by": "change"}
 INTEGERS = {"int", "int32_t", "uint32_t", "uint64_t", "int64_t", "size_t"}
 

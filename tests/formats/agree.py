@@ -3,6 +3,7 @@
 agree.py MCDS QUEUE [TEST...]: every key that is found must be one of the document's, and, when all tests
 are run, every one of the document's must be found."""
 
+import json
 import os
 import shutil
 import socket
@@ -208,6 +209,34 @@ class AgreeTest(unittest.TestCase):
         item = self.server.get(key)
         if item is not None:  # a tombstone stays for 3 seconds
             self.assertEqual(reader.lease(key, *item)[:2], (False, token))
+
+    def test_readers(self):
+        holders = []
+        for label in ("one", "two"):
+            holders.append(subprocess.Popen([MCDS, "-s", self.uri, "lock", "files", "--shared", "--label", label, "--",
+                                             "cat"], stdin=subprocess.PIPE))
+            self.addCleanup(holders[-1].wait)
+            self.addCleanup(holders[-1].stdin.close)
+            self.await_count(b"mcds:lk1:files", len(holders))
+        intent, found = reader.readers(b"mcds:lk1:files", *self.server.get(b"mcds:lk1:files"))
+        self.assertIsNone(intent)
+        self.assertEqual([label for _, _, _, label in found], [b"one", b"two"])
+        self.assertNotEqual(found[0][0], found[1][0])
+        self.assertEqual(json.loads(self.mcds("lock", "files", "--info", "--json"))["shared"], 2)
+        for holder in holders:
+            holder.stdin.close()
+            self.assertEqual(holder.wait(), 0)
+        self.check_keys(self.server)
+
+    def await_count(self, key, count):
+        """Waits until so many share the lock."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            item = self.server.get(key)
+            if item is not None and len(reader.readers(key, *item)[1]) == count:
+                return
+            time.sleep(0.01)
+        self.fail("%s is not shared by %d" % (key, count))
 
     def test_semaphore(self):
         holder = subprocess.Popen([MCDS, "-s", self.uri, "semaphore", "run", "builds", "--permits", "5", "--label",

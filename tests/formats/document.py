@@ -22,7 +22,8 @@ def descriptor(key, flags, value):
 KINDS = {
     "number": reader.number, "map": maps.map_key, "segment": segments.segment,
     "count": segments.count, "empty": segments.mark,
-    "bytes": lambda key, flags, value: value, "L": reader.lease, "S": reader.permits, "V": reader.pair(b"V"),
+    "bytes": lambda key, flags, value: value, "L": lambda *item: (reader.readers if item[2][3] == 2 else reader.lease)(*item),
+    "S": reader.permits, "V": reader.pair(b"V"),
     "O": reader.beats,
     "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "D": descriptor,
     "C": reader.cached, "I": reader.ids, "N": reader.once, "K": reader.generation, "P": segments.block, "H": reader.exact_head, "X": reader.exact_slot,

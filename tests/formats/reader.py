@@ -103,8 +103,8 @@ def number(key, flags, value):
     return count - 2**62 if is_signed and b":c1:" in key else count, flags
 
 
-def frame(key, value, kind):
-    assert value[:3] == b"md" + kind and value[3] == 1, value
+def frame(key, value, kind, version=1):
+    assert value[:3] == b"md" + kind and value[3] == version, value
     assert struct.unpack("<I", value[-4:])[0] == crc32c(key, value[:-4])
     return value[4:-4]
 
@@ -115,6 +115,18 @@ def lease(key, _, value):
     state = bytes_.number(1)
     assert state in (0, 1) and len(value) <= 8 + 25 + 200
     return state == 0, bytes_.take(16), bytes_.number(8), bytes_.rest()
+
+
+def readers(key, _, value):
+    """When the intent ends, None: there is none; and for each holder its token, how often it was renewed, when its
+    lease ends, and the label. A time is what is left of the ttl of the key."""
+    bytes_ = Bytes(frame(key, value, b"L", 2))
+    intent, found = bytes_.number(4), []
+    while not bytes_.is_over():
+        token, renewed, end = bytes_.take(16), bytes_.number(8), bytes_.number(4)
+        found.append((token, renewed, end, bytes_.take(bytes_.number(1))))
+        assert len(found) <= 64 and len(found[-1][3]) <= 200
+    return None if intent == 2**32 - 1 else intent, found
 
 
 def ids(key, _, value):

@@ -178,6 +178,31 @@ static void lock_trips(struct suite *suite)
     close_counted(&c);
 }
 
+/* An exclusive acquisition costs the same whether one holder has the lock or several share it. */
+static void readers_trips(struct suite *suite)
+{
+    struct counted c;
+    if (!suite->can.ttl_readable)
+        skip_because("a store that reports no ttl, where no lock is shared");
+    open_counted(suite, &c);
+    mcds_lock *lock = open_lock(c.store, fresh_name(suite, "lock"));
+    mcds_lease first = MCDS_LEASE_INIT;
+    mcds_lease second = MCDS_LEASE_INIT;
+    mcds_lease alone = MCDS_LEASE_INIT;
+    TRIPS(2, MCDS_OK, suite, &c, mcds_lock_try_acquire_shared, lock, &first);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_lock_try_acquire_shared, lock, &second);
+    TRIPS(1, MCDS_BUSY, suite, &c, mcds_lock_try_acquire, lock, &alone);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_lock_renew, lock, &first);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_lock_release, lock, &first);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_lock_release, lock, &second);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_lock_try_acquire, lock, &alone);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_lock_release, lock, &alone);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_lock_try_acquire_shared, lock, &first);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_lock_release, lock, &first);
+    mcds_lock_close(lock);
+    close_counted(&c);
+}
+
 static bool see_no_more(void *context, const mcds_semaphore_holder *holder)
 {
     (void)context;
@@ -405,6 +430,7 @@ static const struct suite_case cases[] = {
     CASE_TWICE(exact_counter_trips),
     CASE_TWICE(striped_counter_trips),
     CASE_TWICE(lock_trips),
+    CASE_TWICE(readers_trips),
     CASE_TWICE(semaphore_trips),
     CASE_TWICE(visitors_trips),
     CASE_TWICE(members_trips),

@@ -398,6 +398,7 @@ static void missing_arguments_are_refused(struct suite *suite)
     assert_int_equal(mcds_lock_remaining_ms(NULL, &lease), 0);
     lock = open_lock(suite->store, fresh_name(suite, "lock"), 0, NULL);
     CHECK(MCDS_INVALID, suite, mcds_lock_try_acquire, lock, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_lock_try_acquire_shared, lock, NULL);
     CHECK(MCDS_INVALID, suite, mcds_lock_renew, lock, NULL);
     CHECK(MCDS_INVALID, suite, mcds_lock_release, lock, NULL);
     CHECK(MCDS_INVALID, suite, mcds_lock_get_holder, lock, NULL);
@@ -443,6 +444,14 @@ static const struct suite_case cases[] = {
     CASE(a_text_of_an_ended_lease_takes_no_other),
     CASE_WAITS(a_shared_lease_outlives_a_deadline),
     CASE_ONCE(a_text_that_is_not_whole_is_refused),
+    CASE(readers_share_and_exclude_a_writer),
+    CASE(the_holder_shows_who_shares),
+    CASE(a_writer_that_waits_keeps_readers_out),
+    CASE(the_lease_of_one_reader_ends),
+    CASE_ONCE(nobody_shortens_the_lease_of_another_reader),
+    CASE(a_break_ends_all_that_share),
+    CASE(a_shared_acquisition_has_a_text),
+    CASE_ONCE(no_more_than_64_share),
     CASE_ONCE(waiting_gets_it_after_release),
     CASE_ONCE(one_holder_at_a_time),
 };

@@ -42,6 +42,16 @@ void a_text_of_an_ended_lease_takes_no_other(struct suite *suite);
 void a_shared_lease_outlives_a_deadline(struct suite *suite);
 void a_text_that_is_not_whole_is_refused(struct suite *suite);
 
+/* Those of lock_readers.c. */
+void readers_share_and_exclude_a_writer(struct suite *suite);
+void the_holder_shows_who_shares(struct suite *suite);
+void a_writer_that_waits_keeps_readers_out(struct suite *suite);
+void the_lease_of_one_reader_ends(struct suite *suite);
+void nobody_shortens_the_lease_of_another_reader(struct suite *suite);
+void a_break_ends_all_that_share(struct suite *suite);
+void a_shared_acquisition_has_a_text(struct suite *suite);
+void no_more_than_64_share(struct suite *suite);
+
 /* Those of lock/drop.c. */
 void drop_leaves_nothing(struct suite *suite);
 void a_held_lock_is_not_dropped(struct suite *suite);

@@ -98,7 +98,7 @@ void a_shared_lease_outlives_a_deadline(struct suite *suite)
 static void write_newer(char text[MCDS_LEASE_TEXT])
 {
     uint8_t frame[32] = {0};
-    size_t length = mcds__frame_seal(frame, 'T', 2, (mcds_bytes){NULL, 0}, 5);
+    size_t length = mcds__frame_seal(frame, 'T', 3, (mcds_bytes){NULL, 0}, 5);
     size_t at = strlen("mcds-lease:");
     memcpy(text, "mcds-lease:", at);
     for (size_t i = 0; i < length; i++) {

@@ -97,6 +97,46 @@ static void a_release_that_was_applied_is_ambiguous(void **state)
     assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_LOST);
 }
 
+/* Its late add may still arrive, and would be that of a reader. */
+static void a_lease_in_doubt_keeps_its_mode(void **state)
+{
+    struct fixture *fixture = *state;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
+    suffer(fixture, FAULT_CUT_AFTER);
+    assert_int_equal(mcds_lock_try_acquire_shared(fixture->mine, &fixture->lease),
+                     MCDS_AMBIGUOUS);
+    suffer(fixture, FAULT_NONE);
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_INVALID);
+    assert_non_null(strstr(mcds_errmsg(), "in the other mode"));
+    assert_int_equal(mcds_lock_try_acquire_shared(fixture->theirs, &fixture->other), MCDS_OK);
+    assert_int_equal(mcds_lock_try_acquire_shared(fixture->mine, &fixture->lease), MCDS_OK);
+    assert_int_equal(mcds_lock_get_holder(fixture->mine, &holder), MCDS_OK);
+    assert_int_equal(holder.shared, 2);
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_OK);
+    assert_int_equal(mcds_lock_release(fixture->theirs, &fixture->other), MCDS_OK);
+    assert_false(is_taken(fixture));
+}
+
+/* A reader reads before it writes: a reply that is lost then changes nothing. */
+static void a_reader_whose_look_is_lost_keeps_its_lease(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(mcds_lock_try_acquire_shared(fixture->mine, &fixture->lease), MCDS_OK);
+    assert_int_equal(mcds_lock_try_acquire_shared(fixture->theirs, &fixture->other), MCDS_OK);
+    pass_ms(fixture, 1000);
+    suffer(fixture, FAULT_CUT_AFTER);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_UNAVAILABLE);
+    suffer(fixture, FAULT_NONE);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_OK);
+    check_deadline(fixture);
+    suffer(fixture, FAULT_CUT_AFTER);
+    assert_int_not_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_OK);
+    suffer(fixture, FAULT_NONE);
+    assert_int_equal(mcds_lock_release(fixture->theirs, &fixture->other), MCDS_OK);
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_OK);
+    assert_false(is_taken(fixture));
+}
+
 static void a_release_that_is_refused_is_not_done(void **state)
 {
     struct fixture *fixture = *state;
@@ -289,6 +329,9 @@ static void a_shared_lease_keeps_doubt(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_release_that_was_applied_is_ambiguous, open_place,
+                                    close_place),
+    cmocka_unit_test_setup_teardown(a_lease_in_doubt_keeps_its_mode, open_place, close_place),
+    cmocka_unit_test_setup_teardown(a_reader_whose_look_is_lost_keeps_its_lease, open_place,
                                     close_place),
     cmocka_unit_test_setup_teardown(a_release_that_is_refused_is_not_done, open_place,
                                     close_place),

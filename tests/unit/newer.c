@@ -26,11 +26,11 @@ static int close_store(void **state)
     return 0;
 }
 
-/* A sound frame of the next version under this key. */
+/* A sound frame of a later version under this key. */
 static void put_newer(const char *key, char type)
 {
     uint8_t frame[MCDS__FRAME_OVERHEAD + 32] = {0};
-    size_t length = mcds__frame_seal(frame, type, 2, mcds_text(key), 32);
+    size_t length = mcds__frame_seal(frame, type, 99, mcds_text(key), 32);
     mcds_request set = {.command = MCDS_SET, .key = mcds_text(key), .value = {frame, length}};
     mcds_batch batch = {.requests = &set, .count = 1, .deadline_ns = INT64_MAX};
     mcds__store_execute(store, 0, &batch);

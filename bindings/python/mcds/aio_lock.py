@@ -90,7 +90,7 @@ class AioBlock(Leased):
         until = None if wait is None else time.monotonic() + wait
         lease = self._new_aio()
         while True:
-            plan = Plan(self._calls.acquire, self._calls.acquire_start,
+            plan = Plan(self._acquiring.acquire, self._acquiring.acquire_start,
                         (self._opened.handle, slice_ms(until, SLICE_MS), lease._held), take_none)
             try:
                 await lease._run(plan)

@@ -29,6 +29,8 @@ class Holder:
     remaining: Optional[float]  #: seconds, unless it is renewed; None: the store does not report it
     label: str
     tenure: int  #: a random number of this acquisition; a renewal keeps it
+    shared: int = 0  #: how many share the lock; 0: one holder has it alone
+    intended: bool = False  #: it is shared, and somebody waits to have it alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,19 +40,24 @@ class LockOptions:
     lease_ms: int
     wait: Optional[float]
     renew: bool
+    shared: bool = False
 
 
 def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: Bytes = b"",
-              wait: Optional[float] = None, renew: bool = True) -> Opened:
+              wait: Optional[float] = None, renew: bool = True, shared: bool = False) -> Opened:
     """A lock: one holder at a time, until it releases or its lease of `ttl` seconds (15) ends.
 
     wait   seconds to wait for it, then Busy; None: for ever, but not for a store that is down
     renew  a thread (or a task) renews the lease while the block runs
     label  names the holder to others
+    shared others that give it too may hold the lock at the same time, at most 64: for readers
 
     >>> with s.lock("nightly", ttl=30) as lease:
     ...     lease.fence > 0, lease.lost
     (True, False)
+    >>> with s.lock("files", shared=True), s.lock("files", shared=True):
+    ...     s.lock("files").try_acquire() is None
+    True
 
     The block ends with Lost where the lease was lost meanwhile. `lease.check()` raises it earlier.
     Pass the fence to what the lock protects, and let that refuse smaller fences.
@@ -59,7 +66,7 @@ def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: 
     label = encode_name(label)
     shown = ffi.new("char[]", label)
     options = new_options("mcds_lock_options", lease_ms=lease_ms, label=shown)
-    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, wait, renew)
+    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, wait, renew, shared)
     return core.open("lock", encode_name(name), options, (lease_ms, label, chosen), chosen)
 
 
@@ -69,7 +76,7 @@ def take_holder(code: int, out: Any) -> Optional[Holder]:
     if code != 0:
         raise error_of(code)
     remaining = out.remaining_ms / 1000 if out.remaining_ms >= 0 else None
-    return Holder(out.fence, remaining, text(out.label), out.tenure)
+    return Holder(out.fence, remaining, text(out.label), out.tenure, out.shared, bool(out.intended))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,6 +100,12 @@ LOCK_CALLS = Calls("lock", "mcds_lease *", lib.mcds_lock_remaining_ms, lib.mcds_
                    lib.mcds_lock_acquire_start, lib.mcds_lock_try_acquire,
                    lib.mcds_lock_try_acquire_start, lib.mcds_lock_renew, lib.mcds_lock_renew_start,
                    lib.mcds_lock_release, lib.mcds_lock_release_start)
+
+#: Only these calls know the mode; the lease knows it from then on.
+SHARED_CALLS = dataclasses.replace(
+    LOCK_CALLS, acquire=lib.mcds_lock_acquire_shared,
+    acquire_start=lib.mcds_lock_acquire_shared_start, try_acquire=lib.mcds_lock_try_acquire_shared,
+    try_acquire_start=lib.mcds_lock_try_acquire_shared_start)
 
 
 class Tenure:
@@ -229,6 +242,10 @@ class Leased(Structure):
         chosen: LockOptions = self._opened.kept
         return chosen
 
+    @property
+    def _acquiring(self) -> Calls:
+        return SHARED_CALLS if self._chosen.shared else self._calls
+
 
 class LockPlans(Leased):
     def _try_acquire(self) -> Plan[Optional[Lease]]:
@@ -240,7 +257,7 @@ class LockPlans(Leased):
         >>> lease.release()
         """
         lease = ffi.new("mcds_lease *")
-        return Plan(lib.mcds_lock_try_acquire, lib.mcds_lock_try_acquire_start,
+        return Plan(self._acquiring.try_acquire, self._acquiring.try_acquire_start,
                     (self._opened.handle, lease), take_lease, (self._opened, lease))
 
     def _holder(self) -> Plan[Optional[Holder]]:
@@ -298,7 +315,7 @@ class Block(Leased):
         lease = ffi.new(self._calls.held)
         handle = self._opened.handle
         while True:
-            code = self._calls.acquire(handle, slice_ms(until), lease)
+            code = self._acquiring.acquire(handle, slice_ms(until), lease)
             if code == 0:
                 return self._new(lease)
             error = error_of(code)

@@ -33,6 +33,27 @@ def test_a_block_holds_the_lock(s: mcds.Store, opener: Opener) -> None:
     assert s.lock("l").drop() and not s.lock("l").break_lock()
 
 
+def test_readers_share_the_lock(s: mcds.Store, opener: Opener) -> None:
+    with opener() as other:
+        with s.lock("l", ttl=30, label="one", shared=True) as lease:
+            with other.lock("l", ttl=30, shared=True) as second:
+                assert second.fence > lease.fence
+                holder = s.lock("l").holder()
+                assert holder is not None
+                assert (holder.label, holder.shared, holder.intended) == ("one", 2, False)
+            assert other.lock("l").try_acquire() is None
+            with pytest.raises(mcds.Busy):
+                with other.lock("l", wait=0.2):
+                    pass
+            holder = s.lock("l").holder()
+            assert holder is not None and holder.shared == 1
+            lease.renew()
+        with other.lock("l") as alone:
+            assert alone.fence > second.fence
+            held = s.lock("l").holder()
+            assert held is not None and held.shared == 0
+
+
 def test_a_lease_is_exported_and_adopted(s: mcds.Store, opener: Opener) -> None:
     with opener() as other:
         lease = s.lock("l", ttl=30, label="web3").acquire()

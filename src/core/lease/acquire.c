@@ -7,6 +7,9 @@
  *   FENCE  add fence SEED | increment fence | get lease   the fence key was missing
  *   POLL   get lease                                      while another client holds it
  *   UNDO   compare and delete, or cas to a tombstone      ours, but too late or without a fence
+ *   INTEND cas lease                                      readers hold it, and a writer waits
+ *
+ * A reader takes the lease by a cas that adds it to the other readers.
  *
  * A holder that finds no fence creates it; the increment never does: a late increment would
  * create it from an old time, and fences would decrease.
@@ -18,18 +21,21 @@
 
 #include "base/environment.h"
 #include "base/number.h"
+#include "core/lease/readers.h"
 #include "core/lease/value.h"
 #include "core/tally/tally.h"
 
 /* How often one call tries to replace a tombstone before it treats the lease as held. */
 #define TAKES_MAX 3
+/* The same for a reader, whom other readers overtake, until it pauses. */
+#define JOINS_MAX 16
 /* How often one call raises a fence that is below one that its handle has seen. */
 #define RAISES_MAX 3
 /* Fences begin as nanoseconds since 1970. A number outside of this range is none: increments of a number that somebody has set to the highest one begin again at 0. */
 #define FENCE_MIN (UINT64_C(1) << 32)
 #define FENCE_MAX ((UINT64_C(1) << 63) - 1)
 
-enum { BEGIN, TRY, TAKE, MARK, FENCE, POLL, UNDO };
+enum { BEGIN, TRY, TAKE, MARK, FENCE, POLL, UNDO, INTEND };
 
 /* Greater than every fence drawn so far, as far as clocks agree, and than those that this
  * handle has seen. */
@@ -85,19 +91,22 @@ static enum mcds__step lease_acquire_ask(struct mcds__lease_call *call,
 }
 
 /* A new token for every attempt, unless an earlier one may still be in the store. */
-static void draw_token(mcds_lease *lease, struct mcds__operation *operation)
+static void draw_token(const struct mcds__lease_call *call, struct mcds__operation *operation)
 {
+    mcds_lease *lease = call->lease;
     if ((lease->state & MCDS__LEASE_TOKEN) != 0)
         return;
     mcds__lease_clear(lease);
     assert((lease->state & MCDS__LEASE_HELD) == 0);
+    if (call->is_reader)
+        lease->state = MCDS__LEASE_READER;
     operation->env->random(operation->env->self, lease->token, sizeof lease->token);
 }
 
 static enum mcds__step ask_try(struct mcds__lease_call *call, struct mcds__operation *operation)
 {
     mcds_lease *lease = call->lease;
-    draw_token(lease, operation);
+    draw_token(call, operation);
     call->requests[0] = mcds__lease_write(call, MCDS_ADD, 0, (mcds_cas_token){0, 0});
     enum mcds__step step = lease_acquire_ask(call, operation, TRY);
     /* If an earlier add is in doubt, the time of the lease may have begun with the first one. */
@@ -113,7 +122,7 @@ static enum mcds__step ask_take(struct mcds__lease_call *call,
 {
     mcds_lease *lease = call->lease;
     int64_t seen_ns = operation->sent_ns;
-    draw_token(lease, operation);
+    draw_token(call, operation);
     call->requests[0] = mcds__lease_write(call, MCDS_CAS, 0, cas);
     operation->connection = cas.connection;
     enum mcds__step step = lease_acquire_ask(call, operation, TAKE);
@@ -162,8 +171,10 @@ static enum mcds__step ask_undo(struct mcds__lease_call *call,
     call->stage = UNDO;
     call->outcome = outcome;
     bool doubt = (call->lease->state & MCDS__LEASE_DOUBT) != 0;
-    call->requests[0] = doubt ? mcds__lease_bury(call, MCDS_CAS, cas)
-                              : mcds__lease_delete(call, cas);
+    call->requests[0] = doubt || call->is_reader ? mcds__lease_bury(call, MCDS_CAS, cas)
+                                                 : mcds__lease_delete(call, cas);
+    if (call->is_reader && mcds__readers_are_others(call))
+        call->requests[0] = mcds__readers_leave(call, cas);
     operation->connection = cas.connection;
     return mcds__operation_ask_repeatable(operation, call->requests, 1);
 }
@@ -174,7 +185,8 @@ static enum mcds__step lease_acquire_end_undo(struct mcds__lease_call *call,
 {
     mcds_outcome outcome = call->requests[0].reply.outcome;
     bool doubt = (call->lease->state & MCDS__LEASE_DOUBT) != 0;
-    bool gone = outcome == MCDS_OUT_MISS || outcome == MCDS_OUT_EXISTS;
+    /* Another reader may have changed the value of this one. */
+    bool gone = outcome == MCDS_OUT_MISS || (outcome == MCDS_OUT_EXISTS && !call->is_reader);
     if (outcome != MCDS_OUT_OK && (doubt || !gone))
         return mcds__operation_finish(operation, MCDS_AMBIGUOUS);
     mcds__lease_clear(call->lease);
@@ -251,6 +263,10 @@ static enum mcds__step lease_acquire_take_mine(struct mcds__lease_call *call,
         operation->detail = MCDS__WHY(GRANTED_LATE);
         return ask_undo(call, operation, look->cas, MCDS_TIMEOUT);
     }
+    if (call->is_reader && look->ttl_ms < 0) {
+        operation->detail = MCDS__WHY(LOCK_WITHOUT_TTL);
+        return ask_undo(call, operation, look->cas, MCDS_UNSUPPORTED);
+    }
     if (fence->number <= newest && call->raises++ < RAISES_MAX) {
         call->fence_drawn = fence->number;
         return lease_acquire_ask_fence(call, operation);
@@ -276,6 +292,26 @@ static enum mcds__step end_not_ours(struct mcds__lease_call *call,
     return mcds__operation_explain(operation, MCDS_AMBIGUOUS, MCDS__WHY(REQUEST_MAY_ARRIVE));
 }
 
+/* Polls after a pause, or ends. */
+static enum mcds__step wait_or_end(struct mcds__lease_call *call,
+                                   struct mcds__operation *operation, int64_t hint_ns)
+{
+    call->stage = BEGIN;
+    if (wait_more(call, operation, hint_ns))
+        return MCDS__SLEEP;
+    return end_not_ours(call, operation, mcds__readers_why_busy(call));
+}
+
+/* Whatever the reply is: the next poll shows whether it has to be repeated. */
+static enum mcds__step ask_intend(struct mcds__lease_call *call,
+                                  struct mcds__operation *operation, mcds_cas_token cas)
+{
+    call->stage = INTEND;
+    call->requests[0] = mcds__readers_intend(call, cas);
+    operation->connection = cas.connection;
+    return mcds__operation_ask_repeatable(operation, call->requests, 1);
+}
+
 /* Another client holds it. An add that was surely refused needs no repetition of its token. */
 static enum mcds__step take_others(struct mcds__lease_call *call,
                                    struct mcds__operation *operation, const mcds_reply *look)
@@ -285,13 +321,39 @@ static enum mcds__step take_others(struct mcds__lease_call *call,
         mcds__lease_clear(lease);
     else
         lease->asked_ns = operation->sent_ns; /* the lease was not held at this time */
-    call->stage = BEGIN;
     call->polls = true;
     operation->tries = 1; /* earlier failures no longer count */
-    int64_t hint_ns = look->ttl_ms > 0 ? look->ttl_ms * NS_PER_MS : 0;
-    if (wait_more(call, operation, hint_ns))
+    if (mcds__readers_need_intent(call) && look->ttl_ms >= 0 &&
+        mcds__monotonic_ns(operation->env) < call->wait_until_ns &&
+        mcds__readers_make_room(call))
+        return ask_intend(call, operation, look->cas);
+    return wait_or_end(call, operation, look->ttl_ms > 0 ? look->ttl_ms * NS_PER_MS : 0);
+}
+
+/* Other readers have joined or left first, again and again: pause and read again. */
+static enum mcds__step take_overtaken(struct mcds__lease_call *call,
+                                      struct mcds__operation *operation)
+{
+    assert(call->is_reader);
+    if ((call->lease->state & MCDS__LEASE_DOUBT) == 0)
+        mcds__lease_clear(call->lease);
+    call->stage = BEGIN;
+    call->polls = true;
+    call->takes = 0;
+    if (mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
-    return end_not_ours(call, operation, MCDS__WHY(HELD_BY_ANOTHER));
+    return end_not_ours(call, operation, MCDS__WHY(OTHERS_KEPT_CHANGING));
+}
+
+/* A tombstone, or readers whom this client may join or whose leases have ended. */
+static enum mcds__step take_free(struct mcds__lease_call *call,
+                                 struct mcds__operation *operation, const mcds_reply *look)
+{
+    if (call->is_reader && call->takes >= JOINS_MAX)
+        return take_overtaken(call, operation);
+    if (call->takes++ >= TAKES_MAX && !call->is_reader)
+        return take_others(call, operation, look);
+    return ask_take(call, operation, look->cas);
 }
 
 /* The write was refused, or its lease expired or was evicted before the get. */
@@ -345,9 +407,7 @@ static enum mcds__step lease_acquire_take_replies(struct mcds__lease_call *call,
     case LEASE_OTHERS:
         return take_others(call, operation, &look->reply);
     case LEASE_FREE:
-        if (call->takes++ >= TAKES_MAX)
-            return take_others(call, operation, &look->reply);
-        return ask_take(call, operation, look->reply.cas);
+        return take_free(call, operation, &look->reply);
     case LEASE_MISSING:
         if (call->stage == POLL)
             return ask_try(call, operation);
@@ -370,6 +430,8 @@ enum mcds__step mcds__lease_acquire_step(struct mcds__lease_call *call,
         return call->polls ? lease_acquire_ask_poll(call, operation) : ask_try(call, operation);
     case UNDO:
         return lease_acquire_end_undo(call, operation);
+    case INTEND:
+        return wait_or_end(call, operation, 0);
     default:
         return lease_acquire_take_replies(call, operation);
     }

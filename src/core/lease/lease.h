@@ -1,4 +1,5 @@
-/* Lease: one holder of a key at a time, until it releases the lease or its time ends.
+/* Lease: one holder of a key at a time, until it releases the lease or its time ends; or several
+ * readers at once (core/lease/readers.h).
  *
  * Two keys on one server: the lease (a token of the holder, with a ttl) and the fence (a number
  * that only grows, created from the clock so that it still grows after the server lost it).
@@ -28,17 +29,23 @@ struct mcds__lease_keys {
 
 /* mcds_lease.state, or-ed. */
 enum {
-    MCDS__LEASE_TOKEN = 1,  /* our token may be in the store */
-    MCDS__LEASE_HELD = 2,   /* the token was seen in the store, and a fence was drawn */
-    MCDS__LEASE_DOUBT = 4,  /* an add was not answered and may still arrive */
-    MCDS__LEASE_LET_GO = 8, /* a release was not answered */
-    MCDS__LEASE_GONE = 16,  /* empty, because the lease was lost or may have been */
-    MCDS__LEASE_SHARED = 32 /* exported or imported: other processes may renew or release it */
+    MCDS__LEASE_TOKEN = 1,   /* our token may be in the store */
+    MCDS__LEASE_HELD = 2,    /* the token was seen in the store, and a fence was drawn */
+    MCDS__LEASE_DOUBT = 4,   /* an add was not answered and may still arrive */
+    MCDS__LEASE_LET_GO = 8,  /* a release was not answered */
+    MCDS__LEASE_GONE = 16,   /* empty, because the lease was lost or may have been */
+    MCDS__LEASE_SHARED = 32, /* exported or imported: other processes may renew or release it */
+    MCDS__LEASE_READER = 64  /* one of several holders at once */
 };
 
 static inline bool mcds__lease_is_shared(const mcds_lease *lease)
 {
     return (lease->state & MCDS__LEASE_SHARED) != 0;
+}
+
+static inline bool mcds__lease_is_reader(const mcds_lease *lease)
+{
+    return (lease->state & MCDS__LEASE_READER) != 0;
 }
 
 /* The value of a lease key. */
@@ -52,9 +59,18 @@ struct mcds__lease_value {
 
 /* False: not written by this library, or by a newer version. */
 bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_value *out);
-/* Of what mcds__lease_decode refuses: MCDS_UNSUPPORTED when a newer version of mcds has written
- * it, else MCDS_CORRUPT. *detail_out says so. */
+/* Of what mcds__lease_decode and mcds__readers_open refuse: MCDS_UNSUPPORTED when a newer version of
+ * mcds has written it, else MCDS_CORRUPT. *detail_out says so. */
 int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const mcds_reason **detail_out);
+
+/* What the last GET of the key has shown of its readers. The payload is valid until the next batch.
+ */
+struct mcds__readers_seen {
+    mcds_bytes payload;   /* empty: none */
+    int64_t ttl_ms;       /* left of the key */
+    uint32_t count;       /* whose leases have not ended */
+    uint32_t intended_ms; /* left of the intent; 0: none */
+};
 
 /* One acquire, renew or release. The caller fills the first part. */
 struct mcds__lease_call {
@@ -66,9 +82,12 @@ struct mcds__lease_call {
     uint32_t lease_ms;
     uint32_t ttl_early_ms;          /* how much earlier the store may expire it */
     _Atomic uint64_t *fence_newest; /* the newest fence that this handle has seen */
-    int64_t wait_until_ns;          /* acquire: poll until then while another client holds it */
-    uint8_t stage;                  /* private; 0 at the start, as all that follow */
-    bool doubt;                     /* a write of this call was not answered */
+    const mcds_env *env;
+    bool is_reader;
+    uint8_t *room; /* for a value with readers, which the owner of the call frees; or NULL */
+    int64_t wait_until_ns; /* acquire: poll until then while another client holds it */
+    uint8_t stage;         /* private; 0 at the start, as all that follow */
+    bool doubt;            /* a write of this call was not answered */
     bool polls;
     bool ghost; /* the key holds a late add of this client, not its tenure */
     uint8_t takes;
@@ -77,6 +96,7 @@ struct mcds__lease_call {
     uint64_t fence_drawn; /* below one that this handle has seen; 0: none */
     int outcome;          /* the result after an undo */
     int64_t asked_ns;
+    struct mcds__readers_seen seen;
     char seed_text[24];
     mcds_request requests[4]; /* after an acquire: [3] has read `beside` */
     uint8_t value[MCDS__LEASE_VALUE_MAX];

@@ -5,6 +5,9 @@
  *                                compare and delete
  *   LOOK    get lease            after a refusal or a batch without a reply
  *   GUARD   add a tombstone      the key is missing, but an add of ours may still arrive
+ *   LEAVE   cas lease            a reader that is not the last: the value without it
+ *
+ * A reader always begins with a LOOK.
  *
  * After a DELETE or BURY without a reply, the result is AMBIGUOUS until a LOOK shows that the
  * key is another client's, or another DELETE or BURY is answered. */
@@ -12,11 +15,14 @@
 
 #include <assert.h>
 
+#include "core/lease/readers.h"
 #include "core/lease/value.h"
 
 #define LOOKS_MAX 4
+/* The same for a reader, whom other readers overtake. */
+#define READER_LOOKS_MAX 16
 
-enum { BEGIN, DELETE, BURY, LOOK, GUARD };
+enum { BEGIN, DELETE, BURY, LEAVE, LOOK, GUARD };
 
 static enum mcds__step lease_release_ask(struct mcds__lease_call *call,
                                          struct mcds__operation *operation, uint8_t stage,
@@ -41,6 +47,8 @@ static enum mcds__step ask_let_go(struct mcds__lease_call *call,
 {
     mcds_cas_token cas = mcds__lease_cas(call->lease);
     bool doubt = (call->lease->state & MCDS__LEASE_DOUBT) != 0;
+    if (call->is_reader && mcds__readers_are_others(call))
+        return lease_release_ask(call, operation, LEAVE, mcds__readers_leave(call, cas));
     if (doubt || call->outcome == MCDS_UNSUPPORTED)
         return lease_release_ask(call, operation, BURY, mcds__lease_bury(call, MCDS_CAS, cas));
     return lease_release_ask(call, operation, DELETE, mcds__lease_delete(call, cas));
@@ -94,7 +102,9 @@ static enum mcds__step take_refusals(struct mcds__lease_call *call,
                                      struct mcds__operation *operation)
 {
     call->stage = BEGIN;
-    if (mcds__operation_again(operation))
+    if (call->is_reader)
+        call->takes = 0;
+    if (call->is_reader ? mcds__operation_wait(operation, 0) : mcds__operation_again(operation))
         return MCDS__SLEEP;
     (void)mcds__operation_explain(
         operation, mcds__operation_is_late(operation) ? MCDS_TIMEOUT : MCDS_UNAVAILABLE,
@@ -111,8 +121,9 @@ static enum mcds__step lease_release_take_look(struct mcds__lease_call *call,
     case LEASE_MINE:
         call->ghost = mcds__lease_is_ghost(call->lease, value.extension);
         mcds__lease_remember_cas(call->lease, look->reply.cas);
-        return call->takes > LOOKS_MAX ? take_refusals(call, operation)
-                                       : ask_let_go(call, operation);
+        return call->takes > (call->is_reader ? READER_LOOKS_MAX : LOOKS_MAX)
+                   ? take_refusals(call, operation)
+                   : ask_let_go(call, operation);
     case LEASE_MISSING:
         if ((call->lease->state & MCDS__LEASE_DOUBT) != 0)
             return lease_release_ask(call, operation, GUARD,
@@ -142,7 +153,7 @@ static enum mcds__step take_let_go(struct mcds__lease_call *call,
                                    struct mcds__operation *operation)
 {
     const mcds_reply *reply = &call->requests[0].reply;
-    assert(call->stage == DELETE || call->stage == BURY);
+    assert(call->stage == DELETE || call->stage == BURY || call->stage == LEAVE);
     switch (reply->outcome) {
     case MCDS_OUT_OK:
         if (call->ghost || (call->lease->state & MCDS__LEASE_HELD) == 0)
@@ -156,7 +167,7 @@ static enum mcds__step take_let_go(struct mcds__lease_call *call,
     case MCDS_OUT_EXISTS:
         return lease_release_ask_look(call, operation);
     case MCDS_OUT_UNSUPPORTED:
-        if (call->stage == BURY)
+        if (call->stage != DELETE)
             return lease_release_refuse(call, operation, reply);
         call->outcome = MCDS_UNSUPPORTED;
         return ask_let_go(call, operation);
@@ -189,7 +200,7 @@ enum mcds__step mcds__lease_release_step(struct mcds__lease_call *call,
                                          struct mcds__operation *operation)
 {
     assert(call->stage <= GUARD);
-    bool token_known = call->lease->cas_connection != 0;
+    bool token_known = call->lease->cas_connection != 0 && !call->is_reader;
     switch (call->stage) {
     case BEGIN:
         if (call->asked_ns == 0)

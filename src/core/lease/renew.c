@@ -4,6 +4,8 @@
  *   LOOK    get lease                    after a batch without a reply
  *   WHY     get fence                    the lease is missing: has the server lost its contents?
  *
+ * A reader always begins with a LOOK: its EXTEND also writes the other readers.
+ *
  * The number of the extension shows whether a write of this call was applied: no other write has
  * the same. lease->extension is the number that may have been written last. A number that an
  * earlier call left in doubt proves nothing, because its time began earlier, and neither does that
@@ -11,11 +13,14 @@
 #include <assert.h>
 
 #include "base/environment.h"
+#include "core/lease/readers.h"
 #include "core/lease/value.h"
 
 /* Before 1.6.24 memcached may change a CAS without a write, and the connection on which the
  * token was read may be gone: each costs one more read. After this many the call backs off. */
 #define EXTENDS_MAX 4
+/* The same for a reader, whom other readers overtake. */
+#define READER_EXTENDS_MAX 16
 
 /* Extensions of shared leases are random numbers from here on, so none is equal to a count. */
 #define SHARED_FIRST (UINT64_C(1) << 63)
@@ -97,9 +102,15 @@ static enum mcds__step lease_renew_take_mine(struct mcds__lease_call *call,
     mcds__lease_remember_cas(call->lease, cas);
     if (mcds__operation_is_late(operation))
         return end_unchanged(call, operation, MCDS_TIMEOUT, MCDS__WHY(RENEWAL_LATE));
-    if (call->takes < EXTENDS_MAX)
+    if (call->takes < (call->is_reader ? READER_EXTENDS_MAX : EXTENDS_MAX))
         return ask_extend(call, operation);
     call->stage = BEGIN;
+    if (call->is_reader) {
+        call->takes = 0;
+        if (mcds__operation_wait(operation, 0))
+            return MCDS__SLEEP;
+        return end_unchanged(call, operation, MCDS_TIMEOUT, MCDS__WHY(OTHERS_KEPT_CHANGING));
+    }
     if (mcds__operation_again(operation))
         return MCDS__SLEEP;
     return end_unchanged(call, operation, MCDS_UNAVAILABLE, MCDS__WHY(SET_REFUSED));
@@ -152,7 +163,10 @@ static enum mcds__step lease_renew_take_replies(struct mcds__lease_call *call,
     case LEASE_MINE:
         return lease_renew_take_mine(call, operation, value.extension, look->reply.cas);
     case LEASE_OTHERS:
-        return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_TAKEN));
+        return mcds__lease_end_lost(call, operation, MCDS_LOST,
+                                    call->is_reader && call->seen.count > 0
+                                        ? MCDS__WHY(LEASE_ENDED)
+                                        : MCDS__WHY(LEASE_TAKEN));
     case LEASE_MISSING:
         return ask_why(call, operation);
     case LEASE_UNSEEN:
@@ -189,7 +203,7 @@ enum mcds__step mcds__lease_renew_step(struct mcds__lease_call *call,
         call->extension = choose_extension(call->lease, operation);
     if (!may_be_live(call->lease, operation))
         return end_unchanged(call, operation, MCDS_EXPIRED, MCDS__WHY(LEASE_DEADLINE));
-    bool token_known = call->lease->cas_connection != 0;
+    bool token_known = call->lease->cas_connection != 0 && !call->is_reader;
     return token_known && !call->doubt ? ask_extend(call, operation)
                                        : lease_renew_ask_look(call, operation);
 }

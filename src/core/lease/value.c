@@ -9,6 +9,7 @@
 
 #include "base/environment.h"
 #include "base/frame.h"
+#include "core/lease/readers.h"
 
 #define FRAME_TYPE 'L'
 #define FRAME_VERSION 1
@@ -44,7 +45,7 @@ bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_val
 
 int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const mcds_reason **detail_out)
 {
-    bool is_newer = mcds__frame_is_newer(value, FRAME_TYPE, FRAME_VERSION, key);
+    bool is_newer = mcds__frame_is_newer(value, FRAME_TYPE, MCDS__READERS_VERSION, key);
     *detail_out = is_newer ? MCDS__WHY(NEWER) : MCDS__WHY(FOREIGN);
     return is_newer ? MCDS_UNSUPPORTED : MCDS_CORRUPT;
 }
@@ -67,17 +68,19 @@ static mcds_bytes lease_value_encode(struct mcds__lease_call *call, uint8_t stat
     return (mcds_bytes){call->value, length};
 }
 
-enum mcds__lease_sight mcds__lease_read(const struct mcds__lease_call *call,
-                                        const mcds_batch *batch, const mcds_request *request,
+enum mcds__lease_sight mcds__lease_read(struct mcds__lease_call *call, const mcds_batch *batch,
+                                        const mcds_request *request,
                                         struct mcds__lease_value *value_out)
 {
     if (request->reply.outcome == MCDS_OUT_MISS)
         return LEASE_MISSING;
     if (request->reply.outcome != MCDS_OUT_OK)
         return LEASE_UNSEEN;
+    call->seen.count = call->seen.intended_ms = 0;
     if (!mcds__lease_decode(mcds__reply_value(batch, request),
                             mcds__key_bytes(&call->keys->lease), value_out))
-        return LEASE_DAMAGED;
+        return mcds__readers_read(call, mcds__reply_value(batch, request),
+                                  request->reply.ttl_ms, value_out);
     if (value_out->free)
         return LEASE_FREE;
     bool mine = value_out->token[0] == call->lease->token[0] &&
@@ -88,6 +91,8 @@ enum mcds__lease_sight mcds__lease_read(const struct mcds__lease_call *call,
 mcds_request mcds__lease_write(struct mcds__lease_call *call, mcds_command command,
                                uint64_t extension, mcds_cas_token cas)
 {
+    if (call->is_reader)
+        return mcds__readers_join(call, command, extension, cas);
     return (mcds_request){
         .command = command,
         .ttl_ms = call->lease_ms,

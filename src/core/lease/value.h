@@ -9,15 +9,16 @@
 enum mcds__lease_sight {
     LEASE_MINE,
     LEASE_OTHERS,
-    LEASE_FREE,    /* a tombstone */
+    LEASE_FREE, /* a tombstone, or readers that this client may join or whose leases have ended */
     LEASE_MISSING, /* no key */
     LEASE_DAMAGED, /* not written by this library */
     LEASE_UNSEEN   /* no answer, or a refusal */
 };
 
-/* The result of `request`, a GET of the lease key; sets *value_out for MINE and OTHERS. */
-enum mcds__lease_sight mcds__lease_read(const struct mcds__lease_call *call,
-                                        const mcds_batch *batch, const mcds_request *request,
+/* The result of `request`, a GET of the lease key; sets *value_out for MINE and OTHERS, and
+ * call->seen where the key has readers. */
+enum mcds__lease_sight mcds__lease_read(struct mcds__lease_call *call, const mcds_batch *batch,
+                                        const mcds_request *request,
                                         struct mcds__lease_value *value_out);
 
 /* A request that writes the client's token with this extension (from call->value). */

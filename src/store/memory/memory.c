@@ -310,7 +310,9 @@ static uint32_t execute(struct memory *memory, mcds_request *requests, uint32_t 
     do {
         mcds_request *request = &requests[done++];
         if (memory->strict)
-            context->ttl_early_ms = draw_early_ms(stripe);
+            /* A ttl that was read counts from the server's own ticks: written again with a CAS, it
+             * ends no earlier. */
+            context->ttl_early_ms = request->command == MCDS_CAS ? 0 : draw_early_ms(stripe);
         mcds__keyspace_execute(stripe->keyspace, request, hash, context);
         request->reply.peer = memory->server;
         if (memory->strict)

@@ -20,6 +20,7 @@ struct lock_break {
     bool buries; /* the store cannot compare and delete */
     bool doubt;  /* a write was not answered; it was to end the lease with this token */
     uint64_t token[2];
+    bool ends_readers; /* that write; the token is of one of several */
     uint64_t found[2]; /* the token that was read last; 0: bytes that are no lease */
     mcds_lease lease;
     struct mcds__lease_call call;
@@ -76,7 +77,10 @@ static enum mcds__step lock_break_take_look(struct lock_break *call)
     default:
         break;
     }
-    if (call->doubt && (value.token[0] != call->token[0] || value.token[1] != call->token[1]))
+    /* Readers that have joined since then do not show that the others are over. */
+    bool are_readers = call->ends_readers && call->call.seen.count > 0;
+    if (call->doubt && !are_readers &&
+        (value.token[0] != call->token[0] || value.token[1] != call->token[1]))
         return mcds__operation_finish(operation, MCDS_OK);
     call->found[0] = value.token[0];
     call->found[1] = value.token[1];
@@ -98,6 +102,7 @@ static enum mcds__step lock_break_take_write(struct lock_break *call)
         call->doubt = true;
         call->token[0] = call->found[0];
         call->token[1] = call->found[1];
+        call->ends_readers = call->call.seen.count > 0;
         return lock_break_again(call, reply);
     case MCDS_OUT_UNSENT:
         return lock_break_again(call, reply);

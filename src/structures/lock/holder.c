@@ -7,7 +7,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
-#include "core/lease/value.h"
+#include "core/lease/readers.h"
 #include "core/tally/tally.h"
 #include "structures/lock/lock.h"
 
@@ -40,6 +40,31 @@ static enum mcds__step lock_look_step(struct lock_look *look)
                                  &look->stage, &look->base);
 }
 
+/* All that share the lock, as one holder. The tenures are those of the acquisitions, combined so that
+ * their order does not matter. */
+static int show_readers(const struct mcds__readers_seen *seen, bool is_ttl_known,
+                        mcds_lock_holder *holder)
+{
+    struct mcds__reader reader;
+    size_t at = 0;
+    uint32_t most_ms = 0;
+    while (mcds__readers_next(seen, &at, &reader)) {
+        if (reader.left_ms == 0)
+            continue;
+        if (holder->shared++ == 0)
+            memcpy(holder->label, reader.label.data, reader.label.length);
+        holder->tenure ^= tenure_of(reader.token);
+        most_ms = reader.left_ms > most_ms ? reader.left_ms : most_ms;
+    }
+    assert(holder->shared == seen->count);
+    if (holder->shared == 0)
+        return MCDS_NOT_FOUND;
+    holder->tenure += holder->tenure == 0;
+    holder->intended = seen->intended_ms > 0;
+    holder->remaining_ms = is_ttl_known ? (int64_t)most_ms : -1;
+    return MCDS_OK;
+}
+
 /* After both reads: MCDS_OK with the holder; MCDS_NOT_FOUND: free, with the fence alone; or another
  * result, with *detail_out. */
 static int lock_look_judge(struct lock_look *look, mcds_lock_holder *holder,
@@ -56,6 +81,9 @@ static int lock_look_judge(struct lock_look *look, mcds_lock_holder *holder,
         return MCDS_NOT_FOUND;
     assert(lease->reply.outcome == MCDS_OUT_OK);
     mcds_bytes held = mcds__operation_value(operation, lease);
+    struct mcds__readers_seen seen;
+    if (mcds__readers_open(held, lease->key, lease->reply.ttl_ms, &seen))
+        return show_readers(&seen, lease->reply.ttl_ms >= 0, holder);
     if (!mcds__lease_decode(held, lease->key, &value))
         return mcds__lease_refuse(held, lease->key, detail_out);
     if (value.free)

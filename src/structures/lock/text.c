@@ -1,6 +1,7 @@
 /* Lock: a lease as text, with which another process renews and releases it.
  *
- * The text is "mcds-lease:" and the hexadecimal digits of a frame (type 'T', version 1) without key:
+ * The text is "mcds-lease:" and the hexadecimal digits of a frame without key (type 'T', version 1;
+ * of a shared acquisition version 2):
  *   store u32 | state u32 | lease_ms u32 | fence u64 | token 16 bytes | label length u8 | label |
  *   key of the lease, to the end
  *
@@ -18,12 +19,14 @@
 #define PREFIX_LENGTH (sizeof PREFIX - 1)
 #define FRAME_TYPE 'T'
 #define FRAME_VERSION 1
+#define READER_VERSION 2
 #define LABEL_AT 36 /* its length */
 #define PAYLOAD_MIN (LABEL_AT + 1)
 #define PAYLOAD_MAX (PAYLOAD_MIN + MCDS__LEASE_LABEL_MAX + MCDS__KEY_MAX)
 #define FRAME_MAX (MCDS__FRAME_OVERHEAD + PAYLOAD_MAX)
 /* The bits of the state that the text contains. */
-#define STATE_KEPT (MCDS__LEASE_TOKEN | MCDS__LEASE_HELD | MCDS__LEASE_DOUBT)
+#define STATE_KEPT                                                                             \
+    (MCDS__LEASE_TOKEN | MCDS__LEASE_HELD | MCDS__LEASE_DOUBT | MCDS__LEASE_READER)
 
 static_assert(PREFIX_LENGTH + 2 * FRAME_MAX < MCDS_LEASE_TEXT, "room for the longest text");
 
@@ -57,7 +60,8 @@ static size_t lease_text_encode(const mcds_lock *lock, const mcds_lease *lease,
     memcpy(at + PAYLOAD_MIN, lock->leased.label, label_length);
     mcds_bytes key = mcds__key_bytes(&lock->keys.lease);
     memcpy(at + PAYLOAD_MIN + label_length, key.data, key.length);
-    size_t length = mcds__frame_seal(frame, FRAME_TYPE, FRAME_VERSION, (mcds_bytes){NULL, 0},
+    uint8_t version = mcds__lease_is_reader(lease) ? READER_VERSION : FRAME_VERSION;
+    size_t length = mcds__frame_seal(frame, FRAME_TYPE, version, (mcds_bytes){NULL, 0},
                                      PAYLOAD_MIN + label_length + key.length);
     assert(length <= FRAME_MAX);
     return length;
@@ -183,11 +187,13 @@ static int read_text(const char *text, const char *name, uint8_t frame[FRAME_MAX
     const mcds_bytes no_key = {NULL, 0};
     mcds_bytes payload;
     mcds_bytes whole = unhex(text, frame);
-    if (mcds__frame_is_newer(whole, FRAME_TYPE, FRAME_VERSION, no_key))
+    if (mcds__frame_is_newer(whole, FRAME_TYPE, READER_VERSION, no_key))
         return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(LEASE_TEXT_NEWER), .noun = "lock",
                               .name = name, .verb = "import");
-    if (!mcds__frame_open(whole, FRAME_TYPE, FRAME_VERSION, no_key, &payload) ||
-        !lease_text_decode(payload, out))
+    bool is_reader = mcds__frame_open(whole, FRAME_TYPE, READER_VERSION, no_key, &payload);
+    if ((!is_reader && !mcds__frame_open(whole, FRAME_TYPE, FRAME_VERSION, no_key, &payload)) ||
+        !lease_text_decode(payload, out) ||
+        is_reader != ((out->state & MCDS__LEASE_READER) != 0))
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_TEXT_DAMAGED), .noun = "lock",
                               .name = name, .verb = "import");
     return MCDS_OK;
