@@ -188,6 +188,8 @@ bool mcds__bucket_apply(struct mcds__bucket *bucket, struct mcds__map_entry *ent
     mcds_bytes before = entry->value;
     if (!mcds__map_is_there(entry, record->time_ms))
         bucket_apply_remove_entry(entry);
+    if (record->command.verb != MCDS__MAP_JOBS)
+        entry->jobs = 0;
     if (record->command.verb == MCDS__MAP_PUSH)
         return mcds__map_note_value(bucket, before, entry->value) &&
                apply(bucket, entry, writer, record, effect);

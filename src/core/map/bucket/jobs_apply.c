@@ -101,6 +101,7 @@ static bool make_part(struct order *order)
     memset(bytes, 0, MCDS__JOBS_HEAD);
     bytes[0] = MCDS__JOBS_IS_OPEN;
     order->entry->there = true;
+    order->entry->jobs = 1;
     order->entry->expires_ms = 0;
     set_length(order, MCDS__JOBS_HEAD);
     return true;
@@ -141,17 +142,24 @@ static bool measure(const struct order *order, uint32_t *count_out, size_t *leng
     return *count_out > 0;
 }
 
-/* The number of jobs; more than MCDS__JOBS_IN_PART_MAX for a value that is not a part. */
+/* The number of jobs; more than MCDS__JOBS_IN_PART_MAX for a value that is not a part. The jobs are
+ * counted only before the first record, and afterwards each change counts along. */
 static uint32_t count_jobs(struct order *order, bool *is_closed_out)
 {
     struct mcds__jobs_part part;
     struct mcds__job job;
     if (!mcds__jobs_open(order->entry->value, &part))
         return UINT32_MAX;
+    *is_closed_out = part.is_closed;
+    if (order->entry->jobs > 0)
+        return order->entry->jobs - UINT32_C(1);
     while (mcds__jobs_next(&part, &job))
         order->bucket->steps++;
-    *is_closed_out = part.is_closed;
-    return part.next_at == order->entry->value.length ? part.count : UINT32_MAX;
+    if (part.next_at != order->entry->value.length)
+        return UINT32_MAX;
+    assert(part.count <= MCDS__JOBS_IN_PART_MAX);
+    order->entry->jobs = (uint16_t)(part.count + 1);
+    return part.count;
 }
 
 static bool put_jobs(struct order *order, uint32_t count, size_t length, int64_t due_ms)
@@ -172,6 +180,7 @@ static bool put_jobs(struct order *order, uint32_t count, size_t length, int64_t
         (void)mcds__bucket_get_bytes(order->value, &order->at, job_length, &job);
         put_job(order, bytes, number++, due_ms, job);
     }
+    order->entry->jobs = (uint16_t)(count + 1);
     mcds__put_time(bytes + MCDS__JOBS_NEXT_AT, (int64_t)number);
     if (count >= MCDS__JOBS_FULL || order->entry->value.length >= MCDS__JOBS_FULL_BYTES)
         bytes[0] = MCDS__JOBS_IS_CLOSED;
@@ -214,7 +223,7 @@ static bool open_part(struct order *order)
     return make_part(order);
 }
 
-/* Remove the job that begins at `at`. */
+/* Remove the job that begins at `at`, by a move of the fewer bytes, those before or after it. */
 static bool remove_job(struct order *order, size_t at, const struct mcds__job *job)
 {
     uint8_t *bytes = make_writable(order, 0);
@@ -223,8 +232,15 @@ static bool remove_job(struct order *order, size_t at, const struct mcds__job *j
     size_t end = at + MCDS__JOBS_JOB + job->bytes.length;
     size_t length = order->entry->value.length;
     assert(at >= MCDS__JOBS_HEAD && end <= length);
-    memmove(bytes + at, bytes + end, length - end);
-    set_length(order, length - (end - at));
+    if (at < length - end) {
+        memmove(bytes + (end - at), bytes, at);
+        order->entry->value = (mcds_bytes){bytes + (end - at), length - (end - at)};
+    } else {
+        memmove(bytes + at, bytes + end, length - end);
+        set_length(order, length - (end - at));
+    }
+    assert(order->entry->jobs > 1);
+    order->entry->jobs--;
     return true;
 }
 
@@ -362,6 +378,7 @@ static bool jobs_raise_numbers(struct order *order)
         return false;
     assert(numbers.first >= wanted.first && numbers.last >= wanted.last);
     entry->there = true;
+    entry->jobs = 0;
     entry->spare = 0;
     entry->value = (mcds_bytes){bytes, mcds__jobs_write_numbers(&numbers, bytes)};
     return true;
