@@ -37,7 +37,7 @@ static const char help_text[] =
     "                  passes in a window, by 1, 8 and 64 processes; a few minutes\n"
     "  --queue         queues instead: jobs a second at depths of 100 to a million, by 1, 8 "
     "and\n"
-    "                  64 processes, in memory and durable; 15 minutes\n"
+    "                  64 processes, in memory and durable; a few minutes\n"
     "  --place FOLDER  where files and sockets are made (default .): the file system under it\n"
     "                  decides the durable rows\n";
 

@@ -344,6 +344,7 @@ struct mcds__map_update {
     struct mcds__map *map;
     bool must_exist;          /* do not create a root */
     bool wants_code;          /* read the value in the same round trip */
+    bool has_rivals;          /* in: many clients append to this key at once */
     enum mcds__map_code code; /* out */
     int64_t number;           /* out */
     bool wants_entry;         /* in, with wants_code: also the entry */

@@ -4,6 +4,8 @@
 #include "base/buffer.h"
 #include "core/map/sequence.h"
 
+#define REWRITE_STEP 512
+
 void mcds__map_fill_rewrite(struct mcds__map_update *update, size_t needs)
 {
     assert(update->numbered || needs == 0);
@@ -60,6 +62,15 @@ void mcds__map_take_replies(struct mcds__map_update *update)
         look->reply.outcome = MCDS_OUT_NONE;
 }
 
+/* Whether the record, which ends at `size`, has passed a multiple of the step. If a key has many
+ * writers, only some of them rewrite it, because the appends of the others undo most tries. */
+static bool passes_step(const struct mcds__map_update *update, size_t size)
+{
+    size_t length = update->record.length;
+    assert(length > 0);
+    return length > size || size / REWRITE_STEP != (size - length) / REWRITE_STEP;
+}
+
 void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *looked)
 {
     size_t size = looked->value_length;
@@ -67,7 +78,8 @@ void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *lo
                         ? mcds__map_passes_soft_size(update->hash, update->depth, size,
                                                      update->record.length)
                         : mcds__map_must_rewrite(update->map, update->hash, update->depth,
-                                                 looked->flags, size, 0);
+                                                 looked->flags, size, 0) &&
+                              (!update->has_rivals || passes_step(update, size));
     if (update->grows)
         mcds__map_want_look(update->map, update->hash, update->depth);
     else if (!update->is_told)

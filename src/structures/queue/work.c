@@ -22,6 +22,7 @@ bool mcds__queue_begin_update(struct mcds__queue_work *work,
     work->updates = true;
     work->update.must_exist = !makes;
     work->update.wants_code = true;
+    work->update.has_rivals = true;
     return true;
 }
 

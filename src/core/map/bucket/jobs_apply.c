@@ -1,7 +1,7 @@
 /* Bucket: the effect of an order on a part of a queue.
  *
  * A part is changed in place in memory of the bucket, so that each of many records costs a search
- * among at most MCDS__JOBS_IN_PART_MAX jobs and moves at most the bytes after one of them. */
+ * among at most MCDS__JOBS_IN_PART_MAX jobs and moves at most half of the bytes. */
 #include <assert.h>
 #include <string.h>
 
