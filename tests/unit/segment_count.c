@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
+#include "core/segment/record.h"
 #include "mcds.h"
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
@@ -30,7 +31,8 @@ enum trouble {
     COUNT_ALONE,     /* the same, to a push whose batch did not contain the count */
     COUNT_WATCHED,   /* it must not become less */
     MAKING_LOST,     /* the request that makes part 1 does not arrive at first */
-    CLEARED          /* a push comes between the new root and the end of the clear */
+    CLEARED,         /* a push comes between the new root and the end of the clear */
+    SILENT           /* the store answers one batch more */
 };
 
 struct world {
@@ -156,6 +158,10 @@ static bool hook(void *context, mcds_request *request)
     }
     if (world->trouble == CLEARED)
         return false;
+    if (world->trouble == SILENT && world->backend.batches > world->counted) {
+        request->reply.outcome = MCDS_OUT_UNSENT;
+        return true;
+    }
     if (world->trouble == COUNT_WATCHED)
         watch_count(world);
     if (request->command == MCDS_ADD && is_segment(request->key, '0'))
@@ -376,6 +382,37 @@ static void a_part_made_late_is_another(void **state)
     end(&world, list);
 }
 
+/* A late request makes the last part again, which was lost. A push by a handle that has written it
+ * finds that, and its time ends before it has recorded the loss: the next one does. */
+static void a_loss_that_a_push_has_found_is_recorded(void **state)
+{
+    static struct world world;
+    uint8_t scratch[SCRATCH];
+    mcds_buffer values;
+    mcds_list *list;
+    (void)state;
+    begin(&world, &list);
+    assert_int_equal(push(list), MCDS_OK);
+    mcds__buffer_init_in(&values, &world.fake.env, SCRATCH, scratch, SCRATCH);
+    mcds_request request = {.command = MCDS_GET, .key = segment_key(&world, 1)};
+    mcds_reply part = ask(&world, request, &values);
+    assert_int_equal(part.outcome, MCDS_OUT_OK);
+    request.command = MCDS_DELETE;
+    assert_int_equal(ask(&world, request, NULL).outcome, MCDS_OUT_OK);
+    request.command = MCDS_ADD;
+    request.flags = part.flags ^ 2; /* each try has another number */
+    request.value = (mcds_bytes){values.data + part.value_at, MCDS__SEGMENT_HEADER_LENGTH};
+    assert_int_equal(ask(&world, request, NULL).outcome, MCDS_OUT_OK);
+    world.trouble = SILENT;
+    world.counted = world.backend.batches + 1;
+    assert_int_equal(push(list), MCDS_AMBIGUOUS);
+    world.trouble = NONE;
+    check_fetch(&world, MCDS_OK, 3);
+    assert_int_equal(push(list), MCDS_OK);
+    check_fetch(&world, MCDS_LOST, 4);
+    end(&world, list);
+}
+
 /* Part 0 is open, and the last part is lost, which was begun ahead of that. */
 static void a_clear_after_a_loss_is_the_end(void **state)
 {
@@ -405,6 +442,7 @@ int main(void)
         cmocka_unit_test(a_slow_writer_lowers_no_count),
         cmocka_unit_test(a_slow_writer_hides_no_loss),
         cmocka_unit_test(a_part_made_late_is_another),
+        cmocka_unit_test(a_loss_that_a_push_has_found_is_recorded),
         cmocka_unit_test(a_clear_after_a_loss_is_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

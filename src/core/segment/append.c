@@ -105,6 +105,7 @@ static enum mcds__step segment_append_ask(struct mcds__segment_append *append,
                                           struct mcds__operation *operation,
                                           const struct mcds__segment_place *place)
 {
+    append->tells_loss = append->tells_loss || place->owes_loss;
     uint32_t count = mcds__segment_append_fill(append, place, operation);
     if (!append->makes)
         end_alone(append, operation);

@@ -141,6 +141,21 @@ static void copy_segment_key(const struct mcds__segments *segments,
     place->route_length = tail->route_length;
 }
 
+static struct mcds__segment_sight *sight_place(struct mcds__segments *segments, uint64_t stream)
+{
+    return &segments->sights[stream % MCDS__SEGMENT_SIGHTS];
+}
+
+/* The same, for this stream. Called with the mutex held. */
+static struct mcds__segment_sight *take_sight(struct mcds__segments *segments, uint64_t stream)
+{
+    struct mcds__segment_sight *sight = sight_place(segments, stream);
+    if (sight->stream != stream)
+        *sight = (struct mcds__segment_sight){.stream = stream};
+    return sight;
+}
+
+/* A segment that the count includes was made: if missing, it is lost, not made again. */
 bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, size_t length,
                               uint64_t round, int64_t now_ns,
                               struct mcds__segment_place *place_out)
@@ -148,7 +163,6 @@ bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, 
     (void)pthread_mutex_lock(&segments->mutex);
     struct mcds__segment_tail *tail = find_or_make(segments, stream);
     bool known = tail->known && now_ns - tail->known_ns < TRUST_NS;
-    /* A segment that the count includes was made: if missing, it is lost, not made again. */
     bool makes = !tail->exists && tail->counted <= tail->segment;
     bool may_take = known && (!makes || place_out->makes);
     place_out->is_taken = false;
@@ -165,6 +179,7 @@ bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, 
             .before = tail->before,
             .token = tail->token,
             .settles = tail->is_blocked || tail->segment > tail->settled + MCDS__SEGMENT_AHEAD,
+            .owes_loss = segments->one_route && take_sight(segments, stream)->owes_loss,
             .key = place_out->key,
         };
     }
@@ -221,20 +236,6 @@ void mcds__segment_note_closed(struct mcds__segments *segments, uint64_t stream,
     (void)pthread_mutex_unlock(&segments->mutex);
 }
 
-static struct mcds__segment_sight *sight_place(struct mcds__segments *segments, uint64_t stream)
-{
-    return &segments->sights[stream % MCDS__SEGMENT_SIGHTS];
-}
-
-/* The same, for this stream. Called with the mutex held. */
-static struct mcds__segment_sight *take_sight(struct mcds__segments *segments, uint64_t stream)
-{
-    struct mcds__segment_sight *sight = sight_place(segments, stream);
-    if (sight->stream != stream)
-        *sight = (struct mcds__segment_sight){.stream = stream};
-    return sight;
-}
-
 /* Called with the mutex held. */
 static void note_made(struct mcds__segments *segments, uint64_t stream, uint64_t segment,
                       uint32_t incarnation)
@@ -271,6 +272,13 @@ void mcds__segment_note_sight(struct mcds__segments *segments, uint64_t stream,
     if (sight->incarnation == 0)
         sight->incarnation = incarnation;
     note_made(segments, stream, 0, incarnation);
+    (void)pthread_mutex_unlock(&segments->mutex);
+}
+
+void mcds__segment_note_recorded(struct mcds__segments *segments, uint64_t stream)
+{
+    (void)pthread_mutex_lock(&segments->mutex);
+    take_sight(segments, stream)->owes_loss = false;
     (void)pthread_mutex_unlock(&segments->mutex);
 }
 
@@ -362,6 +370,7 @@ struct mcds__segment_seen mcds__segment_note_seen(struct mcds__segments *segment
     struct mcds__segment_seen seen;
     seen.is_another = tail != NULL && note_tail_seen(tail, segment, size, incarnation, now_ns);
     seen.is_another = seen.is_another || is_other_first;
+    take_sight(segments, stream)->owes_loss |= seen.is_another && segments->one_route;
     seen.is_counted = is_counted(tail, segment);
     seen.is_settled = first_unsettled(tail, segment) >= segment;
     (void)pthread_mutex_unlock(&segments->mutex);
@@ -467,11 +476,10 @@ void mcds__segment_forget(struct mcds__segments *segments, uint64_t stream)
 {
     (void)pthread_mutex_lock(&segments->mutex);
     struct mcds__segment_tail *tail = segment_find(segments, stream);
-    struct mcds__segment_sight *sight = sight_place(segments, stream);
     if (tail != NULL)
         tail->in_use = false;
-    if (sight->stream == stream)
-        *sight = (struct mcds__segment_sight){.incarnation = 0};
+    if (sight_place(segments, stream)->stream == stream)
+        *sight_place(segments, stream) = (struct mcds__segment_sight){.incarnation = 0};
     (void)pthread_mutex_unlock(&segments->mutex);
 }
 

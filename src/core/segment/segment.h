@@ -94,6 +94,7 @@ struct mcds__segment_sight {
     uint32_t incarnation; /* of the first segment; 0: it has not been seen */
     uint32_t last;        /* of segment made - 1, as seen first */
     uint64_t made;        /* the segments below this have been made */
+    bool owes_loss;       /* list: a push has found a loss, and has not yet recorded it */
 };
 
 /* A handle on all streams of one structure; any number of threads use it. */
@@ -144,6 +145,7 @@ struct mcds__segment_place {
     bool counts;          /* the batch must write the count too */
     bool reads;           /* the batch must read the count */
     bool settles;         /* the segments below must be closed first */
+    bool owes_loss;       /* the record must say that segments were lost */
     /* For making it; no other request has it, so a segment that a late request makes again is not
      * taken for the lost one. */
     uint32_t incarnation;
@@ -185,6 +187,8 @@ void mcds__segment_note_count(struct mcds__segments *, uint64_t stream, uint64_t
                               mcds_cas_token token);
 /* A reader has seen the first segment. An incarnation that was seen before is kept. */
 void mcds__segment_note_sight(struct mcds__segments *, uint64_t stream, uint32_t incarnation);
+/* A record that says that segments were lost is acknowledged. */
+void mcds__segment_note_recorded(struct mcds__segments *segments, uint64_t stream);
 /* The segment is missing. True: it has been made before. */
 bool mcds__segment_note_missing(struct mcds__segments *, uint64_t stream, uint64_t segment);
 /* The segment is closed. */

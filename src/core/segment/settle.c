@@ -30,6 +30,8 @@ enum mcds__step mcds__segment_append_prove(struct mcds__segment_append *append,
         append->ended = true;
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     }
+    if (operation->result == MCDS_OK && append->tells_loss && append->segments->one_route)
+        mcds__segment_note_recorded(append->segments, append->stream);
     return mcds__operation_explain(operation, operation->result, operation->detail);
 }
 
