@@ -238,6 +238,14 @@ static bool has_lost(const struct command *command, const struct answer *answer)
     return verb->start == counter_get && answer->counter.reborn;
 }
 
+/* Whether a call that has found a loss has the numbers of the rest all the same. */
+static bool has_rest(const struct command *command, int result)
+{
+    const struct verb *verb = command->verb;
+    return result == MCDS_LOST && (verb->start == queue_count || verb->run == queue_retry ||
+                                   verb->run == queue_discard);
+}
+
 static int complain_of_loss(const struct output *output, const struct command *command)
 {
     if (!output->json)
@@ -290,6 +298,11 @@ int report(struct output *output, const struct command *command, const struct an
         return STATUS_NO;
     }
     int status = status_of_command(command, result);
+    if (has_rest(command, result)) {
+        print_done(output, command, answer, result);
+        if (output->json)
+            return status;
+    }
     if (status == STATUS_DONE) {
         output->changes += has_changed(command, answer, result) ? 1 : 0;
         print_done(output, command, answer, result);

@@ -99,7 +99,7 @@ static int change_job(mcds_queue *queue, const struct dead_job *job, bool retrie
     return result == MCDS_NOT_FOUND ? MCDS_OK : result; /* another caller has erased it */
 }
 
-/* Retries or discards one batch. */
+/* Retries or discards one batch. MCDS_LOST: some dead jobs may be lost. */
 static int change_batch(mcds_queue *queue, struct dead_batch *batch, bool retries,
                         uint64_t *count_out)
 {
@@ -123,10 +123,11 @@ static int change_all(mcds_queue *queue, const char *id, bool retries, uint64_t 
         return MCDS_NO_MEMORY;
     bool is_last = false;
     int result = MCDS_OK;
-    while (result == MCDS_OK && !is_last) {
+    while ((result == MCDS_OK || result == MCDS_LOST) && !is_last) {
+        uint64_t before = *count_out;
         batch->id = id;
         result = change_batch(queue, batch, retries, count_out);
-        is_last = batch->count < BATCH_MAX;
+        is_last = batch->count < BATCH_MAX || *count_out == before;
         batch_free(batch);
     }
     free(batch);

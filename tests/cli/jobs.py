@@ -251,6 +251,10 @@ class QueueTest(ProcessTest):
         jobs = [f"{i:0100}" for i in range(600)]
         self.push(*jobs)
         self.wait_until(lambda: self.evict(jobs[0]))
+        done = self.run_to_end("queue", "count", "q")
+        self.assertEqual(done.returncode, 79, done)
+        waiting = int(done.stdout.split("\t")[0])
+        self.assertTrue(0 < waiting < 600, done)
         done = self.run_to_end("queue", "next", "q", LOSE)
         self.assertEqual(done.returncode, 0, done)
         self.assertIn("queue 'q': next: ", done.stderr)
