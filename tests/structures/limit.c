@@ -244,6 +244,35 @@ static void a_slow_clock_refills_nothing(struct suite *suite)
 }
 
 /* The clock is before 1970, or after 2191. */
+/* Their keys live on all servers of the store, and the root of the limit on one: some reads of a
+ * pipeline are answered before the root. */
+static void refused_takes_of_a_pipeline_are_refused(struct suite *suite)
+{
+    enum { IDENTITIES = 12, ROUNDS = 4 };
+    char identity[IDENTITIES][16];
+    for (int round = 0; round < ROUNDS; round++) {
+        mcds_limit *limit = open_limit(suite->store, fresh_name(suite, "piped"), 1, HOUR_MS, 0);
+        mcds_pipeline *pipeline = NULL;
+        mcds_completion completion;
+        for (size_t i = 0; i < IDENTITIES; i++) {
+            (void)snprintf(identity[i], sizeof identity[i], "id%d.%zu", round, i);
+            check_take(suite, limit, identity[i], MCDS_OK);
+            check_take(suite, limit, identity[i], MCDS_BUSY);
+            check_take(suite, limit, identity[i], MCDS_BUSY);
+        }
+        CHECK_RESULT(MCDS_OK, mcds_pipeline_open(suite->store, NULL, &pipeline));
+        for (size_t i = 0; i < IDENTITIES; i++)
+            CHECK_RESULT(MCDS_OK, mcds_limit_take_start(limit, mcds_text(identity[i]), 1, 0,
+                                                        NULL, pipeline, i));
+        for (size_t i = 0; i < IDENTITIES; i++) {
+            CHECK_RESULT(MCDS_OK, mcds_pipeline_next(pipeline, &completion));
+            CHECK_RESULT(MCDS_BUSY, completion.result);
+        }
+        mcds_pipeline_close(pipeline);
+        mcds_limit_close(limit);
+    }
+}
+
 static void a_clock_that_is_none_is_refused(struct suite *suite)
 {
     static const int64_t clocks_ms[] = {-1, INT64_C(7000000000001)};
@@ -516,6 +545,7 @@ static const struct suite_case cases[] = {
     CASE(what_is_given_back_can_be_taken),
     CASE(a_changed_rate_keeps_what_was_used),
     CASE_TWICE(a_slow_clock_refills_nothing),
+    CASE_ONCE(refused_takes_of_a_pipeline_are_refused),
     CASE_TWICE(a_clock_that_is_none_is_refused),
     CASE_TWICE(a_busy_identity_counts_each_take_once),
     CASE_TWICE(scans_see_each_identity_once),

@@ -18,6 +18,7 @@ struct hooked_backend {
     mcds_batch *batch; /* of that request alone, while the hook sees it */
     uint64_t batches;
     uint64_t value_max; /* 0: that of memory: */
+    uint32_t ttl_early_ms;
     uint32_t features;
 };
 
@@ -46,6 +47,7 @@ static void hooked_capabilities(void *state, mcds_capabilities *out)
     mcds__backend_memory.capabilities(backend->inner, out);
     if (backend->value_max != 0)
         out->value_max = backend->value_max;
+    out->ttl_early_ms = backend->ttl_early_ms;
 }
 
 static uint32_t hooked_features(void *state)

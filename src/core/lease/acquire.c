@@ -213,6 +213,7 @@ static enum mcds__step lease_acquire_take_trouble(struct mcds__lease_call *call,
 {
     call->stage = BEGIN;
     call->polls = false;
+    call->marks = 0;
     if (!mcds__is_refusal(reply) &&
         (wait_more(call, operation, 0) || mcds__operation_again(operation)))
         return MCDS__SLEEP;
@@ -240,6 +241,12 @@ static enum mcds__step refuse_fence(struct mcds__lease_call *call,
     return ask_undo(call, operation, look->cas, operation->result);
 }
 
+/* Other readers change the value between the look and the mark, so a reader needs more attempts. */
+static bool may_mark(struct mcds__lease_call *call)
+{
+    return call->marks++ < (call->is_reader ? JOINS_MAX : TAKES_MAX);
+}
+
 /* The get has shown our token, and `fence` is the reply of the increment before it. */
 static enum mcds__step lease_acquire_take_mine(struct mcds__lease_call *call,
                                                struct mcds__operation *operation,
@@ -249,8 +256,8 @@ static enum mcds__step lease_acquire_take_mine(struct mcds__lease_call *call,
     mcds_lease *lease = call->lease;
     lease->state |= MCDS__LEASE_TOKEN;
     if (extension == 0 && (lease->state & MCDS__LEASE_DOUBT) != 0)
-        return call->takes++ < TAKES_MAX ? lease_acquire_ask_mark(call, operation, look->cas)
-                                         : lease_acquire_take_trouble(call, operation, look);
+        return may_mark(call) ? lease_acquire_ask_mark(call, operation, look->cas)
+                              : lease_acquire_take_trouble(call, operation, look);
     if (fence->outcome == MCDS_OUT_MISS && call->stage != FENCE)
         return lease_acquire_ask_fence(call, operation);
     if (mcds__is_transport_trouble(fence))

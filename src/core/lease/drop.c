@@ -29,8 +29,8 @@ static enum mcds__step step_look(struct mcds__lease_drop *drop,
     assert(drop->stage == DROP_LOOK);
     struct mcds__lease_value value;
     enum mcds__step step = mcds__tally_read_step(drop->requests, drop->keys, 2,
-                                                 mcds__lease_route_key(&drop->call), 0,
-                                                 &drop->look_stage, operation);
+                                                 mcds__lease_route_key(&drop->call),
+                                                 MCDS_WANT_TTL, &drop->look_stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     mcds__lease_call_begin(&drop->call);

@@ -91,6 +91,7 @@ struct mcds__lease_call {
     bool polls;
     bool ghost; /* the key holds a late add of this client, not its tenure */
     uint8_t takes;
+    uint8_t marks;
     uint8_t raises;
     uint64_t extension;   /* renew: the number that this call writes; 0: not chosen yet */
     uint64_t fence_drawn; /* below one that this handle has seen; 0: none */

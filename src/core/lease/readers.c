@@ -147,7 +147,8 @@ static uint32_t ttl_for(const struct mcds__lease_call *call, uint32_t least_ms)
     while (call->seen.count > 0 && mcds__readers_next(&call->seen, &at, &reader))
         if (!is_own(call, &reader) && reader.left_ms > ttl_ms)
             ttl_ms = reader.left_ms;
-    return ttl_ms;
+    /* The store keeps whole seconds: what it adds would be added to each lease, at each change. */
+    return call->ttl_early_ms > 0 ? (ttl_ms + 999) / 1000 * 1000 : ttl_ms;
 }
 
 /* Writes the others that were seen, and `own` unless it is NULL, into the room. */

@@ -187,10 +187,9 @@ static bool knows_entry(struct mcds__map_get *get, mcds_bytes key_value)
 /* The bucket that was read, into `entry`. */
 static int take_read_state(struct limit_take *call, int result)
 {
-    if (call->is_known)
-        return MCDS_OK;
-    call->entry.rate_count = 0;
     if (result == MCDS_NOT_FOUND)
+        call->entry.rate_count = 0;
+    if (result == MCDS_NOT_FOUND || call->is_known)
         return MCDS_OK;
     if (!mcds__take_read_entry(call->get.value, &call->entry))
         return MCDS_CORRUPT;
@@ -205,7 +204,6 @@ static enum mcds__step step_read(struct limit_take *call)
     struct mcds__operation *operation = &call->base;
     struct limit_outcome outcome = {.entry = &call->entry};
     call->stage = TAKE_READING;
-    call->is_known = false;
     enum mcds__step step = mcds__map_get_step(&call->get, operation);
     if (step != MCDS__DONE ||
         (operation->result != MCDS_OK && operation->result != MCDS_NOT_FOUND))
@@ -274,6 +272,7 @@ int mcds__limit_take_bucket(mcds_limit *limit, const struct mcds__operation_kind
     copy_rates(limit, &call->take);
     call->stage = TAKE_BEGIN;
     call->appends = false;
+    call->is_known = false;
     call->reads = tokens > 0 &&
                   mcds__refusals_has(&limit->refusals, identity, mcds__wall_ms(call->base.env));
     bool has_begun = call->reads ? mcds__map_get_begin(&call->get, &limit->keyed.map, identity)

@@ -148,6 +148,8 @@ static int execute_message(struct mcds__lmdb_work *work, const mcds_env *env,
     assert(work->file->taken_count > 0);
     size_t at = 0;
     int code = 0;
+    /* Its process may have read a ttl since the last reading, and must not see it end sooner. */
+    work->clocks = NULL;
     read_clocks(work, env);
     for (uint32_t i = 0; i < message->count && i < MCDS__LMDB_MESSAGE_REQUESTS && code == 0;
          i++) {
