@@ -50,7 +50,7 @@ static bool start_redis(struct queue_servers *servers)
     return server_start(&servers->redis, arguments);
 }
 
-/* With a log, it can be started again with other options. */
+/* With a log, beanstalkd keeps its jobs when it is started again with other options. */
 static bool start_beanstalkd(struct queue_servers *servers, bool hurries)
 {
     char address[sizeof servers->beanstalkd.path + 8];

@@ -16,15 +16,15 @@ struct queue_servers {
     struct server memcached;
     struct server redis;
     struct server beanstalkd;
-    const char *no_redis; /* why it cannot take part, or NULL */
+    const char *no_redis; /* why it is not compared, or NULL */
     const char *no_beanstalkd;
 };
 
 /* False: they cannot run at all, which was printed on stderr. */
 bool queue_servers_start(struct queue_servers *servers, const char *place, bool is_durable);
 void queue_servers_stop(struct queue_servers *servers);
-/* Durable servers: whether to answer before a change is on the disk, for filling. False: a server
- * has failed. */
+/* Durable servers: sets whether they answer before a change is on the disk. The bench sets this
+ * while it fills the queues. False: a server has failed. */
 bool queue_servers_hurry(struct queue_servers *servers, bool hurries);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define TIMEOUT_MS 60000
 #define WAIT_MS 10000
-#define VISIBLE_MS 3600000 /* a job that is held is not due while others are measured */
+#define VISIBLE_MS 3600000 /* a job that is held does not become due during a measurement */
 #define FILL_AT_ONCE 6400
 
 static const mcds_bytes job_bytes = {event_bytes, EVENT_LENGTH};

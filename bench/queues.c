@@ -20,7 +20,7 @@
 #define FLAT 0.77   /* 1 / 1.3 */
 #define DURABLE 0.5 /* of Redis with appendfsync always */
 #define ROUNDS 9
-#define LONGER 4 /* a durable round, because a commit takes milliseconds */
+#define LONGER 4 /* factor for a durable round, because a commit takes milliseconds */
 
 /* A queue with `depth` jobs, and the workers on it. */
 struct subject {

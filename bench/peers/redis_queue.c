@@ -26,10 +26,10 @@ const char *redis_queue_open(struct redis_queue *queue, const struct server *ser
     const char *why = redis_open(&queue->redis, server, 1);
     if (why != NULL)
         return why;
-    /* An error says that another process has made it. */
+    /* An error means that another process has made the group. */
     freeReplyObject(
         redisCommand(queue->redis.context, "XGROUP CREATE jobs workers 0 MKSTREAM"));
-    return queue->redis.context->err == 0 ? NULL : "redis-server makes no group";
+    return queue->redis.context->err == 0 ? NULL : "redis-server cannot make the group";
 }
 
 static bool begin_push(struct redis_queue *queue)
@@ -38,7 +38,7 @@ static bool begin_push(struct redis_queue *queue)
                               (size_t)EVENT_LENGTH) == REDIS_OK;
 }
 
-/* An entry is not needed any more when its only group has acknowledged it. */
+/* After the only group has acknowledged an entry, the entry can be erased. */
 static bool begin_done(struct redis_queue *queue)
 {
     return redisAppendCommand(queue->redis.context, "XACK jobs workers %s", queue->held) ==

@@ -101,7 +101,7 @@ static void print_size(struct output *output, const struct row *row)
     print_or_dash(output, is_known);
 }
 
-/* The time until the lease of a lock or a counter ends, unless it never does. */
+/* The time until the lease of a lock ends or a counter expires, if it does. */
 static void print_left(struct output *output, const struct row *row)
 {
     int64_t left_ms = -1;

@@ -123,9 +123,10 @@ static void end_orphans(struct child *child)
         (void)poll(NULL, 0, ORPHAN_STEP_MS);
 }
 
-/* Takes the news of the start. A supervisor that has not started the program at `kill_at_ns`,
- * because it is stopped or gets no processor time, is killed. One that was killed may have said too
- * little: the program counts as started from its fork on, and child_reap finds out how it ended. */
+/* Takes the news of the start. If the supervisor has not started the program at `kill_at_ns`,
+ * because it is stopped or gets no processor time, it is killed. A supervisor that was killed may
+ * have sent incomplete news. So the program counts as started from its fork on, and child_reap
+ * reads how it ended. */
 static enum child_outcome hear_of_start(struct child *child, int64_t kill_at_ns,
                                         int *reason_out)
 {
@@ -234,7 +235,7 @@ bool child_lives(struct child *child)
     if (is_orphan_left || !child->is_ended)
         return true;
     if (!child->is_reaped && !child->is_unwatched)
-        return true; /* the news of that follows at once */
+        return true; /* NEWS_REAPED follows at once */
     if (kill(-child->group, 0) == 0)
         return !is_all_zombies(child->group);
     return errno == EPERM;

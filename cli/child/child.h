@@ -9,7 +9,7 @@
 #include "child/descendants.h"
 #include "child/supervisor.h"
 
-/* Another child of mcds beside the program. */
+/* Another child of mcds, beside the program. */
 struct bystander {
     pid_t pid; /* 0: none */
     bool is_ended;
@@ -21,7 +21,7 @@ struct child {
     pid_t group;                    /* also the process id of the program */
     int tty;                        /* the controlling terminal, or -1 */
     bool is_ended;                  /* the program itself; others of its group may live on */
-    bool is_reaped;                 /* by the supervisor: before, it is a zombie of its group */
+    bool is_reaped;                 /* by the supervisor; before that, it may be a zombie */
     int wait_status;                /* as waitpid gives it, when it has ended */
     int stopped_by;                 /* the signal that has stopped the program, or 0 */
     bool is_following;              /* we have stopped with it */
@@ -31,7 +31,8 @@ struct child {
     struct bystander *bystander;    /* or NULL */
 };
 
-/* The program inherits the signal actions that mcds was started with, and streams for its output. */
+/* The program inherits the signal actions that mcds was started with, and streams for its
+ * output. */
 struct inheritance {
     const int *ends; /* of a relay, for both output streams; NULL: those of mcds */
     int input;       /* the file for its standard input; 0: that of mcds */
@@ -55,7 +56,8 @@ enum child_outcome {
 enum child_outcome child_start(struct child *child, char *const *program, int64_t kill_at_ns,
                                const struct inheritance *inheritance, int *reason_out);
 
-/* A child that mcds has just started for itself: child_reap records its end, and child_sweep spares it. */
+/* Accepts a child that mcds has just started for itself: child_reap records its end, and
+ * child_sweep does not kill it. */
 void child_accept(struct child *child, struct bystander *bystander);
 
 /* Records which processes have ended or stopped. */

@@ -27,7 +27,7 @@ bool descendants_kill(const struct descendants *descendants,
 
 /* Spares the children that this process has now. */
 void descendants_spare(struct descendants *descendants);
-/* Spares this child too. */
+/* Spares this child too, if there is room. */
 void descendants_spare_one(struct descendants *descendants, pid_t pid);
 
 #endif

@@ -1,5 +1,5 @@
-/* Descriptors: by close_range, which needs Linux 5.9; else by the list in /proc; without that, one by
- * one. */
+/* Descriptors: closed by close_range, which needs Linux 5.9; without it, by the list in /proc;
+ * without /proc, one by one. */
 #include "child/descriptors.h"
 
 #include <dirent.h>
@@ -34,7 +34,7 @@ static int next_kept(const int *kept, size_t count, int first)
     return next;
 }
 
-/* Closes what is between those that are kept. */
+/* Closes the descriptors between those that are kept. False: this kernel has no close_range. */
 static bool close_gaps(const int *kept, size_t count)
 {
     int first = STDERR_FILENO + 1;

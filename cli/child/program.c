@@ -1,4 +1,4 @@
-/* Program: the search of execvp, without the exec. */
+/* Program: searches as execvp does, but executes nothing. */
 #include "child/program.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What execvp searches without PATH. */
+/* The path that execvp searches if PATH is not set. */
 #define PATH_DEFAULT "/bin:/usr/bin"
 
 static int check_file(const char *path)
@@ -23,7 +23,7 @@ static int check_file(const char *path)
     return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-/* An empty folder is the current one. */
+/* An empty folder is the current folder. */
 static int check_in(const char *folder, size_t length, const char *name)
 {
     char path[PATH_MAX];
@@ -47,7 +47,7 @@ int find_program(const char *name)
         int reason = length < PATH_MAX ? check_in(folder, length, name) : ENAMETOOLONG;
         if (reason == 0)
             return 0;
-        if (reason == EACCES) /* execvp tries the rest of PATH, and then says this */
+        if (reason == EACCES) /* execvp tries the rest of PATH, and then fails with this */
             found = EACCES;
         if (folder[length] == '\0')
             return found;

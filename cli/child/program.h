@@ -1,9 +1,10 @@
-/* Program: whether the program of COMMAND can be run, asked before anything is spent on it. */
+/* Program: whether the program of COMMAND can be run. Callers ask this before they take a job or a
+ * token for it. */
 #ifndef MCDS_CLI_CHILD_PROGRAM_H
 #define MCDS_CLI_CHILD_PROGRAM_H
 
-/* Searches PATH as execvp does. Returns 0, or the errno with which execvp would fail. The answer may
- * be out of date when the program is run. */
+/* Searches PATH as execvp does. Returns 0, or the errno with which execvp would fail. Before the
+ * program is run, its file may change. */
 int find_program(const char *name);
 
 #endif

@@ -56,8 +56,8 @@ static void close_streams(void)
         (void)close(null);
 }
 
-/* The end of the program is reported before it is reaped: if this process is killed in between, mcds
- * inherits the dead program with its status. Returns whether the program has ended. */
+/* The end of the program is reported before it is reaped: if this process is killed in between,
+ * mcds inherits the dead program with its status. Returns whether the program has ended. */
 static bool tell_end(const struct watchman *watchman)
 {
     siginfo_t info = {.si_pid = 0};
@@ -170,8 +170,8 @@ static void watch(struct watchman *watchman)
     }
 }
 
-/* In the process of the command, which may have the memory of the supervisor until its exec: only calls
- * that are safe between vfork and exec. `failed` is a pipe that closes on exec. */
+/* In the process of the command, which may share the memory of the supervisor until its exec: only
+ * calls that are safe between vfork and exec. `failed` is a pipe that closes on exec. */
 static _Noreturn void begin(const struct watchman *watchman, pid_t guard, int failed,
                             int (*become)(const void *context), const void *context)
 {
@@ -186,8 +186,9 @@ static _Noreturn void begin(const struct watchman *watchman, pid_t guard, int fa
     _exit(told == 1 ? STATUS_CANNOT_RUN : STATUS_INTERNAL);
 }
 
-/* Starts the command. Returns whether it runs. vfork copies no memory, and the supervisor waits for the exec
- * anyway; the pipe is for systems whose vfork does not wait. */
+/* Starts the command. Returns whether it runs. vfork copies no memory. It blocks the supervisor
+ * until the exec, but the supervisor has to wait for the exec anyway. The pipe is for systems on
+ * which vfork does not block. */
 static bool start(struct watchman *watchman, int (*become)(const void *context),
                   const void *context)
 {

@@ -5,9 +5,10 @@
  *         <---news---
  *         <---news of its start----------------------  the command
  *
- * The process of the command itself writes NEWS_FORKED before its exec, and NEWS_FAILED when the exec
- * fails. Its end of the pipe closes on exec, so these facts arrive even if the supervisor is killed at
- * any moment, and the pipe ends only when no process is left that could still run the command.
+ * The process of the command itself writes NEWS_FORKED before its exec, and NEWS_FAILED when the
+ * exec fails. Its end of the pipe closes on exec, so these facts arrive even if the supervisor is
+ * killed at any moment, and the pipe ends only when no process is left that could still run the
+ * command.
  *
  * The supervisor kills every descendant of the command, in its process group or not, when mcds dies
  * (the pipe of orders ends), when mcds has not moved the deadline in time (it is stopped, or
@@ -48,12 +49,12 @@ struct supervisor_news {
     int32_t number;
 };
 
-/* The clock of all deadlines here; it runs while the machine is suspended. */
+/* The clock of all deadlines of the supervisor. It also runs while the machine is suspended. */
 int64_t supervisor_now_ns(void);
-/* Forks the supervisor. In the process of the command it calls `become`, which returns only when the
- * command cannot be run: an errno. The supervisor kills all at `kill_at_ns`, as after
- * supervisor_deadline; from that time on it does not start the command. NEWS_STARTED, NEWS_FAILED or
- * NEWS_LATE follows. Returns 0 or an errno. */
+/* Forks the supervisor. In the process of the command it calls `become`, which returns only when
+ * the command cannot be run: an errno. The supervisor kills all at `kill_at_ns`, as after
+ * supervisor_deadline; from that time on it does not start the command. NEWS_STARTED, NEWS_FAILED
+ * or NEWS_LATE follows. Returns 0 or an errno. */
 int supervisor_start(struct supervisor *supervisor, int64_t kill_at_ns,
                      int (*become)(const void *context), const void *context);
 /* Kills all at this time, unless a later call moves it; INT64_MAX: never. */

@@ -1,4 +1,4 @@
-/* Completion: a list of words, and what they have in common. */
+/* Completion: a list of words, and their common beginning. */
 #include "editor/completion.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ void completion_free(struct completion *completion)
     completion->count = 0;
 }
 
-/* Of the bytes that all words begin with; no character is cut. */
+/* The number of bytes with which all words begin, without a part of a character. */
 static size_t common_length(const struct completion *completion)
 {
     const char *first = completion->words[0];
@@ -63,7 +63,7 @@ static char *put(char *out, const char *text)
     return out + length;
 }
 
-/* '...', or $'...' where a character must not reach a terminal, without the last quote. */
+/* Writes '...', or $'...' if a character must not reach a terminal, without the last quote. */
 static char *put_quoted(char *out, const char *word, size_t length)
 {
     bool is_hidden = needs_quotes(word, length);

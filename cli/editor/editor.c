@@ -1,7 +1,8 @@
-/* Editor: libedit, which is loaded when a terminal is read: no other command takes the time.
+/* Editor: by libedit. It is loaded when a terminal is read, so other commands do not wait for it.
  *
- * libedit works in the locale of the user, which only this file uses: the rest of the command is in "C". It
- * installs no handlers of signals; those that stop the process and that resize the terminal are taken here. */
+ * libedit uses the locale of the user. Only this file uses that locale; the rest of the command
+ * uses "C". libedit installs no signal handlers here. This file handles the signals that stop the
+ * process and that resize the terminal. */
 #include "editor/editor.h"
 
 #include <assert.h>
@@ -24,7 +25,7 @@
 #include "terminal/width.h"
 
 #define PROGRAM "mcds"
-#define INK_MARK '\001' /* in a prompt, before and after what takes no column */
+#define INK_MARK '\001' /* in a prompt, before and after bytes that take no column */
 #define SHOWN_MAX 100   /* completions in a list */
 
 /* clang-format off */
@@ -47,8 +48,8 @@ struct editor {
     struct editor_calls calls;
     locale_t locale;
     const char *prompt;
-    char *line;           /* the last one */
-    enum editor_wait end; /* why there is none */
+    char *line;           /* the last line */
+    enum editor_wait end; /* why there is no line */
 };
 
 static volatile sig_atomic_t is_stopped; /* SIGTSTP was received */
@@ -91,10 +92,10 @@ static struct editor *editor_of(EditLine *el, const struct libedit *lib)
     return editor;
 }
 
-/* libedit passes only its own handle to a callback, and a thread reads one terminal. */
+/* libedit passes only its own handle to a callback. The process has one editor at a time. */
 static const struct libedit *loaded;
 
-/* Stops the process, with the terminal as it was before; then takes the terminal again. */
+/* Gives the terminal its earlier modes, stops the process, and takes the terminal again. */
 static void stop(struct editor *editor)
 {
     is_stopped = 0;
@@ -120,7 +121,7 @@ static enum editor_wait wait_for_byte(struct editor *editor)
     }
 }
 
-/* The next character. Bytes that are none in the locale are left out. */
+/* The next character. Bytes that are not a character in the locale are left out. */
 static int next_character(EditLine *el, wchar_t *out)
 {
     struct editor *editor = editor_of(el, loaded);
@@ -148,7 +149,7 @@ static char *prompt_of(EditLine *el)
     return (char *)editor_of(el, loaded)->prompt;
 }
 
-/* The words in columns, each without the characters that a terminal would act on. */
+/* Prints the words in columns, without characters that control a terminal. */
 static void show_words(const struct completion *completion)
 {
     struct terminal terminal;
@@ -189,7 +190,7 @@ static int characters_of(const char *text, size_t length)
     return count;
 }
 
-/* Tab. */
+/* The function of the key Tab. */
 static unsigned char complete_word(EditLine *el, int key)
 {
     struct editor *editor = editor_of(el, loaded);
@@ -240,7 +241,8 @@ static bool load(struct editor *editor)
     return true;
 }
 
-/* That of the user; where it has only ASCII, one with all characters: a name may have any. */
+/* The locale of the user. If that has only ASCII, a locale with all characters, because a name may
+ * have any character. */
 static locale_t open_locale(void)
 {
     locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
@@ -272,7 +274,7 @@ static bool set_up(struct editor *editor)
     (void)lib->el_set(editor->el, EL_EDITOR, "emacs");
     (void)lib->el_set(editor->el, EL_SIGNAL, 0);
     (void)lib->el_set(editor->el, EL_HIST, lib->history, editor->history);
-    /* el_set would copy both strings, and lose the copies */
+    /* el_set would copy both strings and leak the copies */
     (void)lib->el_wset(editor->el, EL_ADDFN, L"mcds-complete", L"complete a word",
                        complete_word);
     (void)lib->el_set(editor->el, EL_BIND, "^I", "mcds-complete", NULL);
@@ -325,7 +327,7 @@ enum editor_wait editor_read(struct editor *editor, const char *prompt, char **l
     editor->end = EDITOR_READY;
     catch_signals(before);
     locale_t locale = uselocale(editor->locale);
-    /* before the prompt is there, or what is typed at once is shown twice */
+    /* before the prompt; otherwise the terminal shows what is typed at once a second time */
     (void)editor->lib.el_set(editor->el, EL_PREP_TERM, 1);
     const char *line = editor->lib.el_gets(editor->el, &count);
     free(editor->line);

@@ -1,5 +1,5 @@
-/* Editor: a line on a terminal that can be edited, with history and completion, by libedit; where that is
- * not built in or not installed, there is none. */
+/* Editor: reads a line from a terminal by libedit, with history and completion. If mcds was built
+ * without libedit, or libedit is not installed, there is no editor. */
 #ifndef MCDS_CLI_EDITOR_EDITOR_H
 #define MCDS_CLI_EDITOR_EDITOR_H
 
@@ -11,13 +11,13 @@
 struct editor;
 
 enum editor_wait {
-    EDITOR_READY,    /* a byte can be read, or a line is there */
-    EDITOR_AGAIN,    /* a handler has run */
-    EDITOR_GIVEN_UP, /* the line */
+    EDITOR_READY,    /* a byte can be read, or a line was read */
+    EDITOR_AGAIN,    /* a signal handler has run: wait again */
+    EDITOR_GIVEN_UP, /* the user has given up the line */
     EDITOR_OVER      /* the input has ended */
 };
 
-/* What the editor asks its user. */
+/* The functions that the editor calls. */
 struct editor_calls {
     void *context;
     enum editor_wait (*wait)(void *context);
@@ -30,8 +30,8 @@ struct editor_calls {
 struct editor *editor_open(const struct editor_calls *calls);
 void editor_close(struct editor *editor);
 
-/* Reads a line, without its end. The terminal is as before afterwards. The line is valid until the next
- * call. Never returns EDITOR_AGAIN. */
+/* Reads a line without its newline. Afterwards the terminal has its earlier modes. The line is
+ * valid until the next call. Never returns EDITOR_AGAIN. */
 enum editor_wait editor_read(struct editor *editor, const char *prompt, char **line_out,
                              size_t *length_out);
 

@@ -1,4 +1,4 @@
-/* No editor, in a build without libedit. */
+/* Editor: there is none in a build without libedit. */
 #include "editor/editor.h"
 
 struct editor *editor_open(const struct editor_calls *calls)

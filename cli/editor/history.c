@@ -1,4 +1,5 @@
-/* History: a file of lines with mode 0600. Shells that run at once append to it, a line with each write. */
+/* History: a file of lines with mode 0600. Several shells may append to it at the same time: each
+ * write appends one line. */
 #include "editor/history.h"
 
 #include <assert.h>
@@ -15,7 +16,7 @@
 
 #define FILE_NAME "/history"
 #define FRESH_NAME ".new"
-#define FILE_MAX 4194304 /* bytes; a larger file is not ours */
+#define FILE_MAX 4194304 /* bytes; a larger file is not read */
 #define SENTENCE_CAPACITY 2048
 #define SHARED (mode_t)0077
 
@@ -83,7 +84,7 @@ void history_close(struct history *history)
     explicit_bzero(history->password, sizeof history->password);
 }
 
-/* Opens the file, which is this user's alone. Returns -1 where it is not. */
+/* Opens the file. Returns -1 on a failure, and if another user owns it. */
 static int open_file(const char *path, int flags)
 {
     struct stat status;
@@ -122,7 +123,7 @@ static char *read_all(const char *path, size_t *length_out)
     return text;
 }
 
-/* Replaces the file by its last lines. */
+/* Replaces the content of the file by its last lines. */
 static void shorten(const struct history *history, const char *text, size_t length)
 {
     char fresh[sizeof history->path + sizeof FRESH_NAME];
@@ -164,7 +165,7 @@ void history_load(const struct history *history, void (*take)(void *context, con
         shorten(history, line, (size_t)(end - line));
     while (line < end) {
         char *newline = memchr(line, '\n', (size_t)(end - line));
-        if (newline == NULL) /* a write that was cut off */
+        if (newline == NULL) /* an incomplete write */
             break;
         *newline = '\0';
         take(context, line);

@@ -3,15 +3,16 @@
 #ifndef MCDS_CLI_IO_INTERRUPT_H
 #define MCDS_CLI_IO_INTERRUPT_H
 
-/* From this call on, also where they were blocked, the first SIGINT, SIGTERM or SIGHUP ends standard input: also a read that waits
- * returns, as at the end of a file. A second one ends the process. A signal that was ignored at the
- * start stays ignored. */
+/* From this call on, the first SIGINT, SIGTERM or SIGHUP ends standard input, also if the signals
+ * were blocked. A read that waits returns, as at the end of a file. A second signal ends the
+ * process. A signal that was ignored at the start stays ignored. */
 void interrupt_open(void);
 
 /* The number of the first signal received since interrupt_open, or 0. */
 int interrupt_number(void);
 
-/* Ends this: standard input and the signals are as before, and interrupt_number is 0. */
+/* Undoes interrupt_open: standard input and the signals are as before, and interrupt_number is
+ * 0. */
 void interrupt_close(void);
 
 #endif

@@ -18,7 +18,7 @@ struct output {
     bool raw;                  /* plain output quotes nothing */
     bool in_one_line;          /* of several results: see output_begin */
     unsigned long line;        /* of the batch or of the input; 0 = none */
-    unsigned long script_line; /* of a script, for sentences alone; 0 = none */
+    unsigned long script_line; /* of a script, only for sentences; 0 = none */
     uint32_t fields;           /* printed in this line so far */
     uint64_t results;          /* that have been ended */
     uint64_t changes;          /* that were made in the store, printed or not */
@@ -61,7 +61,8 @@ void output_print(const char *format, ...) MCDS_PRINTF(1, 2);
  * as \xHH; `out` has room for four times its length and the NUL. Returns the length. */
 size_t make_visible(const char *sentence, char *out);
 
-/* "mcds: SENTENCE" on standard error; in a batch or a script "mcds: line N: SENTENCE"; made visible. */
+/* Prints "mcds: SENTENCE" on standard error, or in a batch or a script "mcds: line N: SENTENCE".
+ * Characters that control a terminal are made visible. */
 void complain(const struct output *output, const char *format, ...) MCDS_PRINTF(2, 3);
 
 /* Whether standard output is open for writing and not full, as far as that can be known without
@@ -81,7 +82,8 @@ bool output_is_fine(const struct output *output);
 /* Writes all bytes to a file descriptor; a signal does not end that. False: not all, with errno. */
 bool write_whole(int fd, const void *bytes, size_t length);
 
-/* Whether standard output still has a reader. Returns after this time, or when the reader leaves. */
+/* Whether standard output still has a reader. Returns after this time, or when the reader
+ * leaves. */
 bool output_is_read(int wait_ms);
 
 #endif

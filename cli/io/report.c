@@ -197,7 +197,7 @@ static bool is_limited(const struct command *command, const struct answer *answe
            answer->limit.retry_ms > 0;
 }
 
-/* Until the clocks of the machines are set, no call succeeds: this is not a no. */
+/* No call succeeds until the clocks of the machines are set, so the result is not a plain no. */
 static bool is_clock_wrong(const struct command *command, int result)
 {
     return (result == MCDS_TOO_OLD || result == MCDS_TOO_FUTURE) &&
@@ -238,7 +238,7 @@ static bool has_lost(const struct command *command, const struct answer *answer)
     return verb->start == counter_get && answer->counter.reborn;
 }
 
-/* Whether a call that has found a loss has the numbers of the rest all the same. */
+/* Whether a call that has returned LOST has also counted what is left. */
 static bool has_rest(const struct command *command, int result)
 {
     const struct verb *verb = command->verb;

@@ -47,9 +47,9 @@ static bool is_own(const char *variable)
            strncmp(variable, "MCDS_REASON=", 12) == 0;
 }
 
-/* The environment of mcds, which has the variables of COMMAND, with two more. Returns NULL without
- * memory; the caller frees it. The environment of mcds itself stays as it is: the thread that renews
- * may read it. */
+/* The environment of mcds, which has the variables of COMMAND, and two more variables. NULL: out of
+ * memory. The caller frees it. The environment of mcds itself is not changed, because the thread
+ * that renews may read it. */
 static char **environment_with(char *name, char *reason)
 {
     size_t count = 0;
@@ -68,7 +68,8 @@ static char **environment_with(char *name, char *reason)
     return all;
 }
 
-/* Its own group, the signals that mcds was started with, no input, and standard error for all output. */
+/* The process gets its own group, the signal actions that mcds was started with, an empty standard
+ * input, and standard error for all output. */
 static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes,
                    const struct inheritance *inheritance)
 {
@@ -142,7 +143,7 @@ static bool is_running(const struct on_lost *on_lost)
     return on_lost->process.pid > 0 && !on_lost->process.is_ended;
 }
 
-/* Takes the status unless child_reap has done that. */
+/* Takes the status unless child_reap has taken it. */
 static void reap(struct on_lost *on_lost)
 {
     struct bystander *process = &on_lost->process;

@@ -80,7 +80,7 @@ bool renewer_ask(struct renewer *renewer)
 {
     if (!renewer->is_started && !start(renewer)) {
         (void)snprintf(renewer->message, sizeof renewer->message,
-                       "this process can start no thread for it");
+                       "no thread can be started for the renewal");
         return false;
     }
     renewer->is_busy = write(renewer->ask[1], "", 1) == 1;

@@ -22,9 +22,10 @@ struct renewer {
     char said[RENEWER_MESSAGE_CAPACITY]; /* used by the thread while a renewal is in flight */
 };
 
-/* Without a thread: most commands end before the first renewal. */
+/* Starts no thread, because most commands end before the first renewal. */
 void renewer_init(struct renewer *renewer, struct tenure *tenure);
-/* Begins a renewal; none may be in flight. The first one starts the thread. False: not begun. */
+/* Begins a renewal; none may be in flight. The first renewal starts the thread. False: the renewal
+ * was not begun. */
 bool renewer_ask(struct renewer *renewer);
 /* Reads the outcome after `answer` has become readable. */
 void renewer_take(struct renewer *renewer);

@@ -126,7 +126,7 @@ static const char *reason_of(int result)
     return result == MCDS_EXPIRED ? "expired" : "lost";
 }
 
-/* After a signal to the group, which it must not delay. */
+/* Called after the signal to the group, so that the command line does not delay the signal. */
 static void run_on_lost(struct runner *runner)
 {
     on_lost_step(&runner->on_lost, &runner->child, &runner->watch.inheritance);
@@ -335,7 +335,7 @@ static void take_interrupt(struct runner *runner)
         runner->ended_by = number;
 }
 
-/* The release may have found the loss. */
+/* Starts the command line if only the release has reported the loss, and waits for its end. */
 static void end_on_lost(struct runner *runner)
 {
     run_on_lost(runner);

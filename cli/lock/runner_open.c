@@ -1,4 +1,4 @@
-/* Runner: opens and closes what is leased. */
+/* Runner: opens and closes the structure of the lease. */
 #include <stdio.h>
 
 #include "io/exit.h"

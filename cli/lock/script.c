@@ -37,7 +37,8 @@ static int report_lease(struct session *session, const struct command *command, 
     return report(&session->output, command, &answer, MCDS_OK, NULL);
 }
 
-/* Releases a lease whose token cannot be written: nobody else could release it. */
+/* Releases the lease if its token cannot be written: without the token, nobody else could release
+ * it. */
 static int release_unwritten(struct runner *runner, int reason)
 {
     char why[WHY_MAX];

@@ -11,7 +11,7 @@
 /* Why COMMAND has ended. */
 enum command_end {
     END_BY_ITSELF, /* it exited, or a mistake of its own raised the signal */
-    END_BY_OTHERS, /* another process sent the signal, or the kernel when memory was short */
+    END_BY_OTHERS, /* another process sent a signal, or the kernel did because memory was short */
     END_BY_US      /* mcds was signalled, or the lease was lost */
 };
 
@@ -21,7 +21,7 @@ struct tenure_kind {
     const char *lease;          /* the word for the right to it: "lease", "claim" */
     const char *why_shared;     /* what goes wrong if only this process sees the store */
     const char *release_word;   /* the release as a participle: "released", "stored" */
-    const char *if_unreleased;  /* what follows a failed release, or NULL: the lease expires */
+    const char *if_unreleased;  /* what a failed release leads to; NULL: the lease expires */
     const char *corrupt_advice; /* advice on a key that mcds did not write */
     /* Whether all descendants of COMMAND end with it, also those that have left its group. */
     bool ends_descendants;

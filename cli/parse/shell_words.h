@@ -10,8 +10,8 @@
  * backslash takes the next byte as it is; $'...' knows \n \r \t \e \\ \' \" and \xHH. A # where
  * a word would begin starts a comment. Nothing else is special: no variables, no patterns.
  *
- * Returns how many words there are, or -1 with a sentence in *error_out, and in *place_out, unless it
- * is NULL, the index of the byte that is wrong: of a quote that is not closed, its first. */
+ * Returns the number of words, or -1 with a sentence in *error_out. Then *place_out, unless it is
+ * NULL, is the index of the wrong byte; for a quote that is not closed, of its first byte. */
 int split_words(char *line, char **words, size_t max, const char **error_out,
                 size_t *place_out);
 

@@ -87,8 +87,8 @@ static void batch_free(struct dead_batch *batch)
     batch->count = 0;
 }
 
-/* Erases the dead job. A retry pushes it first: if mcds is killed in between, the job is kept in both
- * places. */
+/* Erases the dead job. A retry pushes the job first. If mcds is killed in between, the job is both
+ * in the queue and dead. */
 static int change_job(mcds_queue *queue, const struct dead_job *job, bool retries)
 {
     int result = MCDS_OK;
@@ -99,7 +99,7 @@ static int change_job(mcds_queue *queue, const struct dead_job *job, bool retrie
     return result == MCDS_NOT_FOUND ? MCDS_OK : result; /* another caller has erased it */
 }
 
-/* Retries or discards one batch. MCDS_LOST: some dead jobs may be lost. */
+/* Retries or discards one batch. MCDS_LOST: this was done, but other dead jobs may be lost. */
 static int change_batch(mcds_queue *queue, struct dead_batch *batch, bool retries,
                         uint64_t *count_out)
 {

@@ -215,7 +215,7 @@ static int worker_input(void *handle)
     return file;
 }
 
-/* What happens to the job of a command that has failed. */
+/* Writes what happens to the job of a command that has failed. */
 static void describe_fate(const struct worker *worker, bool is_last, char *out, size_t capacity)
 {
     char delay[DURATION_CAPACITY];
@@ -223,7 +223,7 @@ static void describe_fate(const struct worker *worker, bool is_last, char *out, 
     if (watch_now_ns() >= worker->job.deadline_ns)
         (void)snprintf(out, capacity, "another worker may have the job");
     else if (is_last)
-        (void)snprintf(out, capacity, "the next worker finds the job dead");
+        (void)snprintf(out, capacity, "the job is dead at its next claim");
     else if (worker->again_ms > 0)
         (void)snprintf(out, capacity, "the job is due again in %s", delay);
     else

@@ -51,7 +51,7 @@ static int work(struct runner *runner, struct worker *worker)
 int queue_work(struct session *session, const struct command *command)
 {
     struct runner runner;
-    /* A program that is missing here must not cost a job one of its tries. */
+    /* Without this check, a missing program would use the tries of the jobs. */
     int reason = find_program(command->program[0]);
     if (reason != 0)
         return report_not_run(&session->output, command, reason);

@@ -7,14 +7,14 @@
 
 #define STATE_PATH_CAPACITY 2048
 
-/* Finds the directory of the files that the command keeps for this user, mcds under $XDG_STATE_HOME or
- * $HOME/.local/state; with `makes`, makes it. Only this user can put a file into it. Returns 0 with
+/* Finds the directory in which the command stores files of this user: mcds in $XDG_STATE_HOME or in
+ * $HOME/.local/state. With `makes`, makes it. Only this user can put a file into it. Returns 0 with
  * its path and whether $XDG_STATE_HOME names it, or an exit code with a sentence. */
 int state_directory(bool makes, char path[STATE_PATH_CAPACITY], bool *is_state_out,
                     char *sentence, size_t sentence_capacity);
 
-/* Finds the file; with `makes`, makes its directory. Returns 0 with its URI and the origin of the URI,
- * or an exit code with a sentence. */
+/* Finds the file; with `makes`, makes its directory. Returns 0 with its URI and the origin of the
+ * URI, or an exit code with a sentence. */
 int default_store(bool makes, char *uri, size_t uri_room, const char **origin_out,
                   char *sentence, size_t sentence_capacity);
 

@@ -214,7 +214,7 @@ int session_wait_for_store(struct session *session, const struct command *comman
     return STATUS_DONE;
 }
 
-/* Writes the origin of the setting that mcds_open has refused, in brackets; "" for an option. */
+/* Writes in brackets where the setting comes from that mcds_open has refused; "" for an option. */
 static void write_refused(const struct session *session, char out[REFUSED_CAPACITY])
 {
     char origin[CONFIG_PATH_CAPACITY + 32];

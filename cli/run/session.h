@@ -43,8 +43,8 @@ bool session_is_private(const struct session *session);
  * path may be mistyped. Returns the result of opening it. */
 int open_named(const struct command *command, const char *uri, const mcds_options *options,
                mcds_store **store_out);
-/* Opens the store, unless it is open. A command that changes nothing does not make the default store.
- * Returns the result of opening it. */
+/* Opens the store unless it is open. A command that changes nothing does not make the default
+ * store. Returns the result of the open. */
 int session_open(struct session *session);
 /* Prints why session_open has just failed with `result`. Returns the exit code. */
 int session_refuse(struct session *session, int result);
@@ -57,9 +57,9 @@ int session_open_store(struct session *session);
 int session_find_store(struct session *session, const struct command *command, char *sentence,
                        size_t capacity);
 
-/* Waits until another process has made the default store, and looks for it at this interval. Returns 0,
- * also when standard output has no reader any more and the store is_absent, or, with the sentence
- * printed, the exit code. */
+/* Waits until another process has made the default store, and looks for it at this interval.
+ * Returns 0, also when standard output has no reader any more and the store is_absent, or, with the
+ * sentence printed, the exit code. */
 int session_wait_for_store(struct session *session, const struct command *command,
                            int interval_ms);
 

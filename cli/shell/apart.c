@@ -15,7 +15,7 @@
 
 pid_t apart_fork(struct session *session, struct signals *signals)
 {
-    (void)fflush(NULL); /* or both processes would write it */
+    (void)fflush(NULL); /* else both processes would write what is in the buffers */
     pid_t pid = fork();
     if (pid != 0)
         return pid;
@@ -37,7 +37,7 @@ static void set_input(enum apart_input input)
     (void)close(fd);
 }
 
-/* Looks for the default store, which the first command that changes something makes. */
+/* Looks for the default store again: the first command that changes something makes it. */
 static int execute(struct session *session, const struct command *command)
 {
     char sentence[SENTENCE_MAX];

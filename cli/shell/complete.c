@@ -14,7 +14,8 @@
 #define WORDS_MAX 1024
 #define OPTION_WORD_CAPACITY 48
 
-/* The quote that is open at the end of the line: "'", "\"" or "". */
+/* Finds where the last word begins. Returns the quote that is open at the end of the line: "'",
+ * "\"" or "". */
 static const char *find_last_word(const char *line, size_t length, size_t *begin_out)
 {
     char quote = '\0';
@@ -43,7 +44,7 @@ static const char *find_last_word(const char *line, size_t length, size_t *begin
     return quote == '\'' ? "'" : quote == '"' ? "\"" : "";
 }
 
-/* The option that the word is, or NULL. A word with a value, --color=never, is none. */
+/* The option that the word names, or NULL, also for a word with a value, such as --color=never. */
 static const struct parameter *find_option(const struct verb *verb, const char *word)
 {
     for (int id = 0; id < OPTION_COUNT; id++) {
@@ -146,7 +147,7 @@ static const struct parameter *argument_at(const struct line_end *end)
     return parameter != NULL && (parameter->each || parameter->many) ? parameter : NULL;
 }
 
-/* A leader is a lock. */
+/* The noun under which the store lists the names: a leader is listed as a lock. */
 static const struct noun *listed_noun(const struct session *session, const struct noun *noun)
 {
     if (noun->open == NULL)

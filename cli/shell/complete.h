@@ -12,12 +12,13 @@ struct line_end {
     const struct verb *verb;        /* NULL: not typed */
     size_t arguments;               /* typed after these */
     const struct parameter *option; /* whose value comes next, or NULL */
-    bool is_over;                   /* after --: a COMMAND, or arguments that are no options */
+    bool is_over;                   /* nothing to complete: after --, or an unknown word */
 };
 
-/* Finds where the last word of a line begins (its length when the next word has not begun), and splits the
- * words before it by the table. *typed_out is that word without its quotes, which the caller frees; NULL: out
- * of memory, or the line is none. */
+/* Finds where the last word of a line begins, or the length of the line if the next word has not
+ * begun. Reads the words before it by the table of commands. *typed_out is the last word without
+ * its quotes, and the caller frees it; NULL: out of memory, or the line cannot be split into
+ * words. */
 struct line_end read_line_end(const struct noun *nouns, const char *line, size_t length,
                               size_t *begin_out, char **typed_out);
 

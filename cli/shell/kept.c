@@ -19,7 +19,7 @@ struct attempt {
     const struct command *command;
     struct answer answer;
     int result;
-    int signal; /* that gave it up, or 0 */
+    int signal; /* the signal that gave it up, or 0 */
 };
 
 void kept_close(struct kept *kept)
@@ -45,7 +45,7 @@ static int kept_open(struct kept *kept, mcds_store *store)
     return result;
 }
 
-/* Waits for the operation, or for a signal: true. */
+/* Waits for the operation or for a signal. True: a signal has arrived first. */
 static bool is_given_up(struct kept *kept, int *result_out)
 {
     for (;;) {
@@ -86,14 +86,14 @@ static void attempt(struct attempt *attempt)
     subject_begin(subject, command);
     if (is_given_up(kept, &attempt->result)) {
         attempt->signal = kept->signals->number;
-        kept_close(kept); /* the answer is not used by the library any more */
+        kept_close(kept); /* afterwards the library does not use the answer */
         return;
     }
     subject_end(subject, attempt->result);
 }
 
-/* Another process may have dropped the structure, and made it with other options. What only reads is
- * then done again with those. */
+/* Another process may have dropped the structure and made it with other options. Then a command
+ * that only reads is executed again with these options. */
 static void attempt_twice(struct attempt *once)
 {
     struct kept *kept = once->session->kept;

@@ -1,4 +1,4 @@
-/* Line: words, a command, and what a shell cannot execute. */
+/* Line: splits a line, reads its command, and refuses what a shell cannot execute. */
 #include "shell/line.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ static enum line_kind refuse(struct shell_line *line, int status, const char *se
     return LINE_IS_REFUSED;
 }
 
-/* The number of the character at `place`, from 1 on. `before` has the bytes before it. */
+/* The number of the character at `place` in the text `before`, from 1 on. */
 static size_t column_of(const char *before, size_t place)
 {
     size_t column = 1;
@@ -84,7 +84,8 @@ static bool is_operation(const struct command *command)
            command->input == INPUT_NONE && !is_given(command, OPTION_FILE);
 }
 
-/* What runs to its end by itself: it also works where another process would not see the store. */
+/* Whether the command ends without a signal or input. On a memory: store, which another process
+ * would not see, the shell executes it in its own process. */
 static bool is_short(const struct verb *verb)
 {
     return verb->run == help_run || verb->run == completion_run || verb->run == ls_run ||
@@ -107,7 +108,7 @@ static enum line_kind choose_place(const struct session *session, struct shell_l
         "of the shell; start the shell with -s lmdb:PATH");
 }
 
-/* The options of the shell are those of each line. */
+/* Copies the options of the shell into the command. */
 static void take_options(struct command *command, const struct command *shell,
                          const struct session *session)
 {
@@ -129,7 +130,7 @@ enum line_kind line_read(const struct session *session, const struct command *sh
         return LINE_IS_REFUSED;
     line->words[count] = NULL;
     char *const *words = line->words;
-    if (count > 1 && strcmp(words[0], "mcds") == 0) /* as manuals have it */
+    if (count > 1 && strcmp(words[0], "mcds") == 0) /* as in the manuals */
         words++;
     if (words[0] == NULL)
         return LINE_IS_EMPTY;

@@ -1,4 +1,4 @@
-/* Names: a listing of the store in a process of its own, which a slow store or a key can end. */
+/* Names: a child process lists the store. The shell kills it at a signal or at the time limit. */
 #include "shell/names.h"
 
 #include <assert.h>
@@ -24,7 +24,7 @@ struct listing_of_names {
     int out;
 };
 
-/* In the text of a listing, each name has a NUL after it. */
+/* In the text of a listing, a NUL follows each name. */
 static bool visit(void *context, const mcds_listed *listed)
 {
     struct listing_of_names *names = context;
@@ -55,7 +55,8 @@ static void add_all(struct completion *completion, const char *typed, const char
     }
 }
 
-/* Reads until the end, a signal or the deadline. Returns whether it was the end. */
+/* Reads until the end of the text, a signal or the deadline. Returns whether it has read the whole
+ * text. */
 static bool gather(int in, const struct signals *signals, char *text, size_t *length)
 {
     const mcds_env *env = mcds_env_system();
@@ -78,7 +79,8 @@ static bool gather(int in, const struct signals *signals, char *text, size_t *le
     }
 }
 
-/* The end of the process arrives as SIGCHLD in the file of the signals, and is no key. */
+/* The end of the process arrives as SIGCHLD in the file of the signals. It must not end the next
+ * wait. */
 static void end(pid_t pid, struct signals *signals)
 {
     (void)kill(pid, SIGKILL);

@@ -1,4 +1,4 @@
-/* Names: the names of the structures in the store, for completion, within a bound of time. */
+/* Names: the names of the structures in the store, for completion, with a time limit. */
 #ifndef MCDS_CLI_SHELL_NAMES_H
 #define MCDS_CLI_SHELL_NAMES_H
 
@@ -6,8 +6,9 @@
 #include "io/signals.h"
 #include "run/session.h"
 
-/* Adds the names that begin with `typed` of the structures of `noun` (NULL: of all). Stops at a signal, which
- * it leaves for the caller, and after a second: then there may be more. */
+/* Adds the names of the structures of `noun` (NULL: of all nouns) that begin with `typed`. Ends at
+ * a signal, which the caller still has to take, and after a second. Then there may be more
+ * names. */
 void names_add(struct session *session, struct signals *signals, const struct noun *noun,
                const char *typed, struct completion *completion);
 

@@ -1,9 +1,9 @@
 /* mcds shell: a prompt for commands on one store, or a script of them.
  *
- *   typing --line--> command --> on the store that is open (kept), or in a process of its own (apart)
+ *   typing --line--> command --> on the open store (kept), or in its own process (apart)
  *
- * SIGINT, SIGTERM and SIGHUP arrive in a file as long as the shell runs. On a terminal SIGINT gives up the line
- * or the command; every other signal ends the shell. */
+ * While the shell runs, SIGINT, SIGTERM and SIGHUP arrive in a file. On a terminal SIGINT gives up
+ * the line or the command. Every other signal ends the shell. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +41,8 @@ struct shell {
     bool is_over;
 };
 
-/* A line is in doubt, otherwise the first failure counts, otherwise a no. */
+/* The exit code of the script: AMBIGUOUS if a line had it, otherwise that of the first failure,
+ * otherwise NO if a line had it. */
 static void note_status(struct shell *shell, int status)
 {
     shell->last = status;
@@ -58,7 +59,7 @@ static int refuse(struct shell *shell, const struct command *command, int status
     return status;
 }
 
-/* The output of a line is as its options say, or those of the shell. */
+/* Sets the output by the options of the line and those of the shell. */
 static void set_output(struct shell *shell, const struct command *command)
 {
     struct output *output = &shell->session->output;
@@ -100,7 +101,7 @@ static int execute(struct shell *shell, enum line_kind kind)
     }
 }
 
-/* On a terminal a command is given up, and the shell continues. */
+/* SIGINT on a terminal has given up the command, and the shell continues. */
 static void forget_interrupt(struct shell *shell)
 {
     (void)signals_take(&shell->signals, 0);
@@ -136,7 +137,7 @@ static void write_prompt(const struct shell *shell, char prompt[PROMPT_CAPACITY]
     struct terminal terminal;
     terminal_look(&terminal, STDOUT_FILENO,
                   (enum when)number_of(shell->command, OPTION_COLOR, WHEN_AUTO));
-    /* the marks are for the editor, which does not count what is between them */
+    /* the editor does not count the bytes between two marks */
     const char *mark = shell->typing.editor != NULL && terminal.has_color ? "\001" : "";
     if (shell->last == STATUS_DONE)
         (void)snprintf(prompt, PROMPT_CAPACITY, "mcds> ");
@@ -160,7 +161,7 @@ static void refuse_input(struct shell *shell, enum typed typed)
     shell->is_over = shell->is_over || shell->is_script || typed == TYPED_FAILED;
 }
 
-/* Ends the line of the prompt, on a terminal that is there. */
+/* Ends the line of the prompt, unless the terminal is gone. */
 static void end_prompt(const struct shell *shell, const char *text)
 {
     if (!shell->is_script && shell->signals.number != SIGHUP) {
@@ -217,10 +218,11 @@ static void greet(const struct shell *shell)
 {
     char uri[4 * URI_MAX];
     (void)make_visible(shell->session->uri, uri);
-    output_print("mcds %s on %s%s\n"
-                 "'help' lists the commands, Tab completes them; 'exit' or Ctrl-D ends.\n",
-                 mcds_version(), uri,
-                 session_is_private(shell->session) ? ", which ends with this shell" : "");
+    output_print(
+        "mcds %s on %s%s\n"
+        "'help' lists the commands, Tab completes them; 'exit' or Ctrl-D ends the shell.\n",
+        mcds_version(), uri,
+        session_is_private(shell->session) ? ", which ends with this shell" : "");
 }
 
 static void open_terminal(struct shell *shell)

@@ -11,7 +11,7 @@
 enum editor_wait typing_wait(struct signals *signals, bool is_terminal)
 {
     struct pollfd files[] = {{STDIN_FILENO, POLLIN, 0}, {signals->file, POLLIN, 0}};
-    /* a signal may have come while a key was obeyed */
+    /* a signal may have arrived while the last key was handled */
     bool is_interrupted = signals->number == 0 && poll(files, 2, -1) < 0;
     int number = signals_take(signals, 0);
     if (number == SIGINT && is_terminal) {

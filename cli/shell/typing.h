@@ -13,7 +13,7 @@ enum typed {
     TYPED_TOO_LONG,
     TYPED_GIVEN_UP, /* by Ctrl-C */
     TYPED_FAILED,   /* standard input cannot be read: lines.error */
-    TYPED_END       /* of the input, or by a signal: signals->number */
+    TYPED_END       /* the input has ended, or a signal has arrived: signals->number */
 };
 
 struct typing {
@@ -23,12 +23,12 @@ struct typing {
     struct lines lines;
 };
 
-/* Reads a line after `prompt`, which is printed to a terminal. The caller may change the line; it is valid
+/* Prints `prompt` on a terminal, and reads a line. The caller may change the line. It is valid
  * until the next call. */
 enum typed typing_next(struct typing *typing, const char *prompt, char **line_out,
                        size_t *length_out);
 
-/* Waits for standard input, as an editor needs it. */
+/* Waits for standard input or a signal. */
 enum editor_wait typing_wait(struct signals *signals, bool is_terminal);
 
 #endif

@@ -113,9 +113,10 @@ enum option_id {
 };
 
 /* An option in a mask of options. The global ones share a bit, and so do options that a verb takes
- * together or not at all: --signed and --plain, --no-wait and --busy-exit, --break and --drop, --buckets and --width, --if-absent and
- * --if-is, those of a new log, --add and --remove, --replace and --resume, --stale and --nothing, --rate and
- * --burst, those of ids and of once, two pairs of queue, and --token and --token-fd. */
+ * together or not at all: --signed and --plain, --no-wait and --busy-exit, --break and --drop,
+ * --buckets and --width, --if-absent and --if-is, those of a new log, --add and --remove, --replace
+ * and --resume, --stale and --nothing, --rate and --burst, those of ids and of once, two pairs of
+ * queue, and --token and --token-fd. */
 #define WITHIN(id, first, last)                                                                \
     ((id) <= (first) ? 0 : ((id) < (last) ? (id) : (last)) - (first))
 #define SHARED_BEFORE(id)                                                                      \
@@ -261,7 +262,7 @@ struct verb {
     bool runs_program; /* `run` takes a program, and there is no `start` */
     bool is_many;      /* it prints any number of results by itself, into answer->items */
     bool makes;        /* of a noun that keeps_options, and of batch: it may make a structure */
-    bool takes_lines;  /* of commands, each of which may make the default store */
+    bool takes_lines;  /* it reads commands, each of which may make the default store */
     /* One operation of a structure; NULL when `run` does it. */
     int (*start)(void *handle, const struct command *command, struct answer *answer,
                  mcds_pipeline *pipeline, uint64_t tag);

@@ -98,18 +98,17 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_EXIT] = NUMBER('E', "busy-exit", "CODE", 0, 255,
                            "exit code when it cannot be acquired (75)"),
     [OPTION_SHARED] = FLAG(NONE, "shared",
-                           "share the lock with others that give this option, at most 64; "
-                           "without it, one holder has "
-                           "the lock alone"),
+                           "share the lock with other callers that give this option, at most "
+                           "64 in total; without this option, the caller has the lock alone"),
     [OPTION_LABEL] = TEXT(
         NONE, "label", "TEXT", 200,
         "name of this holder, which --info, holders, ls -l and a wait that ends without the "
         "lock print (HOST:PID)"),
     [OPTION_INFO] = FLAG(
         NONE, "info",
-        "of a lock: print the label of the holder, the seconds left, and the newest fence: "
-        "that "
-        "of the holder, or a larger one that an attempt to acquire the held lock has drawn; of "
+        "of a lock: print the label of the holder, the seconds left, the newest fence (that of "
+        "the holder, or a larger one that an attempt to acquire the held lock has drawn), and, "
+        "if the lock is shared, the number of holders; of "
         "once: print done, running or vanished, the exit code, and the seconds left of the "
         "result or the claim"),
     [OPTION_BREAK] = FLAG(
@@ -203,8 +202,8 @@ const struct parameter options[OPTION_COUNT] = {
         'l', "long",
         "also print the size, which is the value of a counter, the visitors of the period, or "
         "how many are online; the seconds until a counter expires or the lease of a lock ends; "
-        "and the holder of a lock (of a semaphore, 'semaphore holders' prints them). - where "
-        "there is none"),
+        "and the holder of a lock (of a semaphore, 'semaphore holders' prints them). Prints - "
+        "for what a structure does not have"),
     [OPTION_NOUN] = TEXT(NONE, "noun", "NOUN", 0, "only structures of this noun"),
     [OPTION_INTERVAL] = TIME(NONE, "interval", "TIME", 10, DAY_MS,
                              "pause between two reads of the store (1s)"),
@@ -284,8 +283,8 @@ const struct parameter options[OPTION_COUNT] = {
         "a COMMAND that runs now is stopped at its next renewal"),
     [OPTION_DELAY] = TIME(
         NONE, "delay", "TIME", 0, 7 * DAY_MS,
-        "time until the job is due (0); of work: until a job is due again whose "
-        "COMMAND has failed (30s)"),
+        "time until the job is due (0); work: time until the job of a COMMAND that has "
+        "failed is due again (30s)"),
     [OPTION_FILE] = TEXT(NONE, "file", "FILE", 0,
                          "the job is the content of FILE, unchanged; - is standard input"),
     [OPTION_VISIBLE] = TIME(NONE, "visible", "TIME", 100, 7 * DAY_MS,

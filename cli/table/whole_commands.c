@@ -37,11 +37,10 @@ const struct verb shell_verbs[] = {
      .takes_lines = true,
      .help =
          "Read commands from a terminal, one per line, as typed after 'mcds', quoted as in a "
-         "shell, on one store that stays open. Tab completes commands, options and names, and "
-         "the lines of earlier shells can be edited. Ctrl-C gives up a line or a command, "
-         "'exit' or "
-         "Ctrl-D ends. From a file or a pipe it reads a script, and prints what the commands "
-         "print; 'batch' executes many at once."},
+         "shell. The store stays open from line to line. Tab completes commands, options and "
+         "names, and there is a history. Ctrl-C gives up a line or a command; 'exit' or Ctrl-D "
+         "ends the shell. From a file or a pipe, mcds shell reads a script, and prints what "
+         "the commands print; 'batch' executes many commands at once."},
     {.word = NULL},
 };
 

@@ -185,7 +185,7 @@ typedef struct mcds_capabilities {
     bool cas_on_store;        /* reply.cas of stores */
     bool size_after_write;    /* reply.value_length of APPEND */
     bool value_suppressed;    /* GET with NO_VALUE does not transfer the value */
-    bool ttl_readable;        /* GET with WANT_TTL; stored again, it ends no earlier */
+    bool ttl_readable;        /* GET with WANT_TTL; a key that gets this ttl ends no earlier */
     bool ordered_batch;       /* a routed batch costs one round trip */
     bool durable;             /* a change answered OK survives a crash of the machine */
     bool evicts;              /* keys may vanish before their ttl ends */

@@ -80,8 +80,8 @@ typedef struct mcds_counter_value {
      * lost. */
     bool reborn;
     bool reserved[3];
-    /* The counter expires in this time, or the first of its stripes does; -1: it does not expire;
-     * -2: the store does not report the time. */
+    /* Milliseconds until the counter expires, or until the first of its stripes does; -1: it does
+     * not expire; -2: the store does not report the time. */
     int64_t ttl_ms;
 } mcds_counter_value;
 #define MCDS_COUNTER_VALUE_INIT                                                                \

@@ -21,11 +21,12 @@ extern "C" {
  * tokens. It then takes them from all rates; otherwise it takes none. The algorithm is GCRA. A
  * take appends one record, and the order of the records under the key decides: no two callers
  * conflict, and a refused take changes nothing. The call repeats a take whose reply was lost,
- * with the same id. While a handle knows that an identity is refused, its takes read first, and
- * are appended only if they would pass; no take is refused from memory. In any time W at most burst + rate * (W + 2 S) tokens pass, where S is the
- * largest difference of a clock from the true time plus the store's timeout. S must stay below
- * 30 s. A caller gets MCDS_TOO_OLD if its clock is more than 5 s before that of the last take of
- * the identity.
+ * with the same id. After a refused take and until its time to retry, the takes of the handle for
+ * this identity read first, and append a record only if they would pass. No take is refused from
+ * memory. In any time W at most burst + rate * (W + 2 S) tokens pass, where S is the largest
+ * difference of a clock from the true time plus the store's timeout. S must stay below 30 s. A
+ * caller gets MCDS_TOO_OLD if its clock is more than 5 s before that of the last take of the
+ * identity.
  *
  * Each take sends its rates; the limit does not store them as options. A changed rate applies
  * from the next take on, and the tokens that were used still count: after 100 tokens at 100 an
@@ -34,11 +35,11 @@ extern "C" {
  * burst + rate * 2 S more may pass; nothing is reported.
  *
  * MCDS_LIMIT_WINDOW: at most `count` tokens in any time `per_ms`, for quotas and for few, busy
- * identities. The window is counted in slots of an eighth; a take passes if its slot, the eight
- * before it and those after it would hold at most `count`. So it lets at least 8/9 of the rate
- * pass under load, while the clocks agree to a slot. If the store loses a number, up to `count`
- * more tokens pass. One
- * rate, without burst; no patience, no give, no scan, no drop: the slots expire by themselves.
+ * identities. The window is counted in slots of an eighth. A take passes if its slot, the eight
+ * slots before it and the slots after it would have at most `count` tokens. So under load at least
+ * 8/9 of the rate passes, if the clocks differ by less than a slot. If the store loses a number, up
+ * to `count` more tokens pass. One rate, without burst; no patience, no give, no scan, no drop: the
+ * slots expire by themselves.
  *
  * To limit an address and a user, each at its own rate, use two limits. Put both takes into one
  * pipeline, which takes one round trip. If one take is refused, give back the token of the other.
@@ -133,9 +134,10 @@ MCDS_API void mcds_limit_close(mcds_limit *limit);
  *              MCDS_UNSUPPORTED  also: the store has no compare-and-set
  * Cost:        1; 2 for a handle's first take and for the first identity of a key. About one take
  *              in twenty also rewrites a key that has grown, which costs 3 more. A take that
- *              passes before the time to retry of an earlier one is over: 1 more. WINDOW: 1; 2 if
- *              refused for the first time; without a value 1 more where more than half of the
- *              count is used
+ *              passes before the time to retry of an earlier, refused take costs 1 more. WINDOW:
+ *              1; 2 for a refused take, but 1 before the time to retry of an earlier one; 1 more
+ *              for a take that passes before that time; 1 more if value_out is NULL and more than
+ *              half of `count` is used
  * Lost reply:  BUCKET: the call repeats the take with the same id until the timeout.
  *              MCDS_AMBIGUOUS: taken once, not at all, or not yet; also if the limit was dropped
  *              in the meantime. WINDOW: not repeated. MCDS_AMBIGUOUS: counted once or not at all.

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* A lock with leases: one holder at a time in the store, until it releases or its lease expires; or
- * up to 64 holders that share it, while nobody has it alone.
+/* A lock with leases. In the store, either one holder has the lock alone, or up to 64 holders share
+ * it. Each holds it until it releases or its lease expires.
  *
  * No lock with a time limit can stop a suspended process from resuming too late. Therefore every
  * acquisition gets a fence: a number that is larger than every earlier fence of the lock. Pass
@@ -20,14 +20,14 @@ extern "C" {
  * lease 2 s longer. After a crash of the holder, other callers wait up to 2 s more. Source:
  * leases, Gray and Cheriton, SOSP 1989.
  *
- * Callers that only read the protected resource acquire the lock shared; a caller that changes it
- * acquires the lock alone (exclusively). The store counts the time of each shared lease, so clocks
- * of callers may differ by any amount. A shared holder gets a fence of its own, larger than those of
- * all earlier holders, shared or not. Let the resource refuse a reader whose fence is smaller than
- * that of a writer, and a writer whose fence is smaller than any; readers do not exclude each other.
- * While a caller waits to have the lock alone, no other caller
- * begins to share it. A version of mcds without shared locks refuses to touch a lock while it is
- * shared (MCDS_UNSUPPORTED). */
+ * Callers that only read the protected resource share the lock (mcds_lock_acquire_shared). A caller
+ * that changes the resource acquires the lock alone (mcds_lock_acquire). The store counts the time
+ * of each lease of a shared lock, so clocks of callers may differ by any amount. Each holder has a
+ * different fence. The fence of a shared holder is larger than the fences of all earlier holders
+ * that had the lock alone. The resource must refuse a reader whose fence is smaller than that of a
+ * writer that it has seen, and a writer whose fence is smaller than any that it has seen. While a
+ * caller waits to have the lock alone, no other caller begins to share it. While a lock is shared,
+ * a version of mcds without shared locks does not change it, and returns MCDS_UNSUPPORTED. */
 typedef struct mcds_lock mcds_lock;
 
 typedef struct mcds_lock_options {
@@ -74,13 +74,13 @@ typedef struct mcds_lock_holder {
     char label[208]; /* with a terminating NUL */
     /* A random number of this acquisition; 0: nobody holds the lock. A renewal keeps it. Unlike
      * the fence, it does not change when others try to acquire. A request that arrives late can
-     * show an acquisition again that has ended, until its lease expires. If holders share the
-     * lock, the number changes when one begins or ends. */
+     * show an acquisition again that has ended, until its lease expires. While holders share the
+     * lock, the number changes whenever a holder begins or ends. */
     uint64_t tenure;
-    /* How many share the lock; 0: one holder has it alone. The label is that of the first, and the
-     * remaining time that of the last to end. */
+    /* How many holders share the lock; 0: one holder has it alone, or nobody has it. Of holders
+     * that share it, the label is that of the first, and remaining_ms that of the last to end. */
     uint32_t shared;
-    uint32_t intended; /* 1: it is shared, and a caller waits to have it alone */
+    uint32_t intended; /* 1: the lock is shared, and a caller waits to have it alone */
 } mcds_lock_holder;
 #define MCDS_LOCK_HOLDER_INIT                                                                  \
     {                                                                                          \
@@ -121,13 +121,14 @@ MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_leas
 
 /* Tries until the caller holds the lock or wait_ms have passed, even while the server is down or
  * does not answer. While another holder has the lock, the call polls the lock with one small read
- * at intervals with jitter. While others share the lock, the call also writes every 2 s or so that
- * a caller waits, which keeps further callers from sharing it; this lasts up to 3 s after the end
- * of the wait. The call takes at most wait_ms plus the store's timeout.
+ * at intervals with jitter. While others share the lock, the call also records about every 2 s that
+ * a caller waits. Until 3 s after the last record (on memcached up to 4 s), no further caller
+ * begins to share the lock. The call takes at most wait_ms plus the store's timeout.
  * Arguments:   wait_ms  0 to 86 400 000
  *              lease    as for mcds_lock_try_acquire
  * Returns:     as mcds_lock_try_acquire; MCDS_BUSY: wait_ms have passed
- * Cost:        as mcds_lock_try_acquire, and 1 for each poll; 1 every 2 s while others share it
+ * Cost:        as mcds_lock_try_acquire, and 1 for each poll; while others share the lock, 1 more
+ *              about every 2 s
  * Lost reply:  as mcds_lock_try_acquire
  * Threads:     as mcds_lock_try_acquire */
 MCDS_API MCDS_CHECKED int mcds_lock_acquire(mcds_lock *lock, uint32_t wait_ms,
@@ -136,20 +137,21 @@ MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait
                                                   mcds_lease *lease, mcds_pipeline *pipeline,
                                                   uint64_t tag);
 
-/* Tries once to acquire the lock together with other shared holders, at most 64. Apart from that, as
+/* Tries once to share the lock with other holders, at most 64 in total. Apart from that, as
  * mcds_lock_try_acquire. mcds_lock_renew, mcds_lock_release and all other calls take the lease of
  * either mode.
- * Arguments:   lease  as for mcds_lock_try_acquire; the lease of an acquisition that returned
- *                     MCDS_AMBIGUOUS is acquired again in the same mode
+ * Arguments:   lease  as for mcds_lock_try_acquire. The lease of an acquisition that returned
+ *                     MCDS_AMBIGUOUS must be acquired again in the same mode, shared or alone
  * Returns:     MCDS_OK           the caller shares the lock until lease->deadline_ns
- *              MCDS_BUSY         a holder has the lock alone; or a caller waits to have it alone;
- *                                or 64 share it
- *              MCDS_UNSUPPORTED  also: the server does not report how long a key lives on (classic
+ *              MCDS_BUSY         a holder has the lock alone; a caller waits to have it alone; or
+ *                                64 holders share it
+ *              MCDS_INVALID      also: the lease belongs to an acquisition in the other mode
+ *              MCDS_UNSUPPORTED  also: the server does not report the ttl of a key (classic
  *                                servers)
  *              otherwise as mcds_lock_try_acquire
- * Cost:        1 for a free lock; 2 if others share it, and 1 more for each holder that begins,
- *              renews or ends at the same time. A renewal and a release of the lease cost 2, and
- *              as much more
+ * Cost:        1 for a free lock; 2 if others share it; 1 more for each holder that begins, renews
+ *              or ends at the same time. A renewal or a release of the lease costs 2, and also 1
+ *              more for each of these
  * Lost reply:  as mcds_lock_try_acquire
  * Threads:     as mcds_lock_try_acquire */
 MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_shared(mcds_lock *lock, mcds_lease *lease);
@@ -157,7 +159,7 @@ MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_shared_start(mcds_lock *lock, mc
                                                              mcds_pipeline *pipeline,
                                                              uint64_t tag);
 
-/* Tries until the caller shares the lock or wait_ms have passed, as mcds_lock_acquire.
+/* Tries until the caller shares the lock or wait_ms have passed, as mcds_lock_acquire does.
  * Arguments:   wait_ms  0 to 86 400 000
  *              lease    as for mcds_lock_try_acquire_shared
  * Returns:     as mcds_lock_try_acquire_shared; MCDS_BUSY: wait_ms have passed
@@ -181,7 +183,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_acquire_shared_start(mcds_lock *lock, uint32
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the lease is empty
  *              After any other failure the lease is not renewed, and the old deadline applies.
- * Cost:        1; 2 if the connection has changed since the last call with this lease
+ * Cost:        1; 2 if the connection has changed since the last call with this lease. If the lock
+ *              is shared, as mcds_lock_try_acquire_shared says
  * Lost reply:  MCDS_AMBIGUOUS: the lease was renewed or not; the caller must keep to the old
  *              deadline
  * Threads:     as mcds_lock_try_acquire */
@@ -200,7 +203,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_renew_start(mcds_lock *lock, mcds_lease *lea
  *              MCDS_INVALID    the lease is empty
  *              After any other failure the lease is still held: call again, or let the lease
  *              expire.
- * Cost:        1; 2 if the connection has changed since the last call with this lease
+ * Cost:        1; 2 if the connection has changed since the last call with this lease. If the lock
+ *              is shared, as mcds_lock_try_acquire_shared says
  * Lost reply:  MCDS_AMBIGUOUS: the lock was released or will be, or the lease had ended before.
  *              The caller must not use the lock any more. Call again until the result is
  *              different, or let the lease expire. MCDS_LOST then means that nothing is left to

@@ -60,7 +60,8 @@ extern "C" {
  *     int result = work_on(&bytes);
  *     if (result == LATER)
  *         mcds_queue_again(queue, &job, 30000);         the next mcds_queue_next ends no job
- *     else if (result == NEVER && mcds_queue_push(failed, (mcds_bytes){bytes.data, bytes.length}, 0) == MCDS_OK)
+ *     else if (result == NEVER &&
+ *              mcds_queue_push(failed, (mcds_bytes){bytes.data, bytes.length}, 0) == MCDS_OK)
  *         mcds_queue_done(queue, &job);
  *
  * Priorities. Use a queue for each priority, and call mcds_queue_next with wait_ms 0 on the most

@@ -300,18 +300,18 @@
       "the list that this handle has used is gone; the next push makes it again")              \
     X(HELD_BY_ANOTHER, HELD, "another holds it")                                               \
     X(HELD_BY_OTHERS, HELD, "others hold all its permits")                                     \
-    X(SHARED_BY_ALL, HELD, "64 share it, and no more can")                                     \
+    X(SHARED_BY_ALL, HELD, "64 share it, which is the limit")                                  \
     X(WRITER_WAITS, HELD, "others share it, and a caller waits to have it alone")              \
-    X(LOCK_WITHOUT_TTL, UNSUPPORTED,                                                        \
+    X(LOCK_WITHOUT_TTL, UNSUPPORTED,                                                           \
       "a shared lock needs a server that reports the time that a key has left")                \
     X(LEASE_OF_OTHER_MODE, BAD_LEASE,                                                          \
-      "the lease is of an acquisition in the other mode, shared or exclusive; release it first") \
+      "the lease belongs to an acquisition in the other mode, shared or exclusive; release it " \
+      "first")                                                                                 \
     X(HELD, HELD, "it is held; drop it after its holder has released it")                      \
     X(CLAIM_ENDED, LEASE_OVER,                                                                 \
       "the claim has ended, and another worker may have claimed or done the job since")        \
     X(PARTS_FILLED, CONTENDED,                                                                 \
-      "each part of the queue was full when this call reached it, because others push "        \
-      "meanwhile")                                                                             \
+      "other callers fill the parts of the queue faster than this call can push to them")      \
     X(JOBS_MAY_BE_LOST, UNSUPPORTED,                                                           \
       "its server may evict jobs; if they may be lost, open it with MCDS_QUEUE_MAY_LOSE")      \
     X(LIMITED, LIMITED, "the rate limit is reached")                                           \

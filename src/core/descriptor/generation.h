@@ -25,8 +25,8 @@ struct mcds__generation {
 void mcds__generation_init(struct mcds__generation *generation, mcds_store *store,
                            const struct mcds__key *key, enum mcds__descriptor_kind kind);
 
-/* The root has been seen: this is the current generation. The one before it becomes `former`, unless
- * its root was seen so long ago that the mark of its end may have expired. */
+/* The root has been seen: this is the current generation. The one before it becomes `former`,
+ * unless its root was seen so long ago that the mark of its end may have expired. */
 void mcds__generation_note(struct mcds__generation *generation, uint64_t number, int64_t now_ns,
                            uint64_t mark_ms);
 /* Its loss has been reported, or it was erased. */
@@ -58,7 +58,7 @@ enum mcds__step mcds__root_read_step(struct mcds__root *root,
  * MCDS_TIMEOUT or MCDS_UNAVAILABLE it may or may not have been created. */
 enum mcds__step mcds__root_make_step(struct mcds__root *root,
                                      struct mcds__operation *operation);
-/* Whether that step has taken the replies to a request that has added the root, or may have. */
+/* Whether mcds__root_make_step has added the root, or may have: after its replies were read. */
 bool mcds__root_may_be_made(const struct mcds__root *root);
 /* After reading: replace generation `number` by a new one, or erase the root. DONE with
  * MCDS_OK: `number` is over; `root->number` is the new one, or 0. MCDS_AMBIGUOUS and others. SET

@@ -7,7 +7,7 @@
  *   FENCE  add fence SEED | increment fence | get lease   the fence key was missing
  *   POLL   get lease                                      while another client holds it
  *   UNDO   compare and delete, or cas to a tombstone      ours, but too late or without a fence
- *   INTEND cas lease                                      readers hold it, and a writer waits
+ *   INTEND cas lease                                      readers share it, and this writer waits
  *
  * A reader takes the lease by a cas that adds it to the other readers.
  *
@@ -27,11 +27,12 @@
 
 /* How often one call tries to replace a tombstone before it treats the lease as held. */
 #define TAKES_MAX 3
-/* The same for a reader, whom other readers overtake, until it pauses. */
+/* How often a reader tries to join before it pauses: other readers may change the value first. */
 #define JOINS_MAX 16
 /* How often one call raises a fence that is below one that its handle has seen. */
 #define RAISES_MAX 3
-/* Fences begin as nanoseconds since 1970. A number outside of this range is none: increments of a number that somebody has set to the highest one begin again at 0. */
+/* Fences begin as nanoseconds since 1970. A number outside of this range is not a fence: if
+ * somebody has set the number to the highest one, increments begin again at 0. */
 #define FENCE_MIN (UINT64_C(1) << 32)
 #define FENCE_MAX ((UINT64_C(1) << 63) - 1)
 
@@ -56,8 +57,8 @@ static void remember_fence(struct mcds__lease_call *call, uint64_t fence)
     }
 }
 
-/* How much the fence grows with this acquisition: by more than 1 where somebody has set it below one
- * that this handle has seen. */
+/* How much the fence grows with this acquisition: by more than 1 where somebody has set it below
+ * one that this handle has seen. */
 static uint64_t fence_step(const struct mcds__lease_call *call)
 {
     assert(call->fence_drawn <= FENCE_MAX);
@@ -309,7 +310,7 @@ static enum mcds__step wait_or_end(struct mcds__lease_call *call,
     return end_not_ours(call, operation, mcds__readers_why_busy(call));
 }
 
-/* Whatever the reply is: the next poll shows whether it has to be repeated. */
+/* The reply is not used: the next poll shows whether the intent has to be written again. */
 static enum mcds__step ask_intend(struct mcds__lease_call *call,
                                   struct mcds__operation *operation, mcds_cas_token cas)
 {
@@ -337,7 +338,7 @@ static enum mcds__step take_others(struct mcds__lease_call *call,
     return wait_or_end(call, operation, look->ttl_ms > 0 ? look->ttl_ms * NS_PER_MS : 0);
 }
 
-/* Other readers have joined or left first, again and again: pause and read again. */
+/* Other readers have changed the value before each try: pause, and read it again. */
 static enum mcds__step take_overtaken(struct mcds__lease_call *call,
                                       struct mcds__operation *operation)
 {

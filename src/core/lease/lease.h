@@ -1,5 +1,5 @@
 /* Lease: one holder of a key at a time, until it releases the lease or its time ends; or several
- * readers at once (core/lease/readers.h).
+ * readers at the same time (core/lease/readers.h).
  *
  * Two keys on one server: the lease (a token of the holder, with a ttl) and the fence (a number
  * that only grows, created from the clock so that it still grows after the server lost it).
@@ -35,7 +35,7 @@ enum {
     MCDS__LEASE_LET_GO = 8,  /* a release was not answered */
     MCDS__LEASE_GONE = 16,   /* empty, because the lease was lost or may have been */
     MCDS__LEASE_SHARED = 32, /* exported or imported: other processes may renew or release it */
-    MCDS__LEASE_READER = 64  /* one of several holders at once */
+    MCDS__LEASE_READER = 64  /* shares the lease with other readers */
 };
 
 static inline bool mcds__lease_is_shared(const mcds_lease *lease)
@@ -59,17 +59,16 @@ struct mcds__lease_value {
 
 /* False: not written by this library, or by a newer version. */
 bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_value *out);
-/* Of what mcds__lease_decode and mcds__readers_open refuse: MCDS_UNSUPPORTED when a newer version of
- * mcds has written it, else MCDS_CORRUPT. *detail_out says so. */
+/* The result for a value that mcds__lease_decode and mcds__readers_open refuse: MCDS_UNSUPPORTED if
+ * a newer version of mcds has written it, else MCDS_CORRUPT. *detail_out is the reason. */
 int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const mcds_reason **detail_out);
 
-/* What the last GET of the key has shown of its readers. The payload is valid until the next batch.
- */
+/* The readers that the last GET of the key has shown. The payload is valid until the next batch. */
 struct mcds__readers_seen {
     mcds_bytes payload;   /* empty: none */
     int64_t ttl_ms;       /* left of the key */
-    uint32_t count;       /* whose leases have not ended */
-    uint32_t intended_ms; /* left of the intent; 0: none */
+    uint32_t count;       /* readers whose leases have not ended */
+    uint32_t intended_ms; /* time left of the intent; 0: none */
 };
 
 /* One acquire, renew or release. The caller fills the first part. */

@@ -1,9 +1,11 @@
-/* Readers: the holders of a lease that several clients share, in the value of its one key.
+/* Readers: clients that share a lease, in the value of its one key.
  *
  * Payload of the frame (type 'L', version 2):
- *   intent u32 | for each reader: token 16 bytes | extension u64 | end u32 | label length u8 | label
+ *   intent u32 | for each reader: token 16 bytes | extension u64 | end u32 | label length u8 |
+ *   label
  *
- * `end` and `intent` are the milliseconds of the key's ttl that are left when they end. */
+ * `end` is the time left of the key's ttl when the lease of the reader ends, and `intent` that when
+ * the intent ends, both in milliseconds. */
 #include "core/lease/readers.h"
 
 #include <assert.h>
@@ -17,7 +19,8 @@
 #define NO_INTENT UINT32_MAX
 /* No ttl of a lease is longer. */
 #define TTL_MS_MAX (86400000 + 3600000)
-/* How long an intent keeps others from joining; ttls of memcached are whole seconds. */
+/* Until this time after a write of an intent no reader joins; on memcached, where ttls are whole
+ * seconds, up to a second longer. */
 #define INTENT_MS 3000
 
 static uint32_t left_at(uint32_t end_ms, int64_t ttl_ms)
@@ -138,7 +141,7 @@ static size_t write_reader(uint8_t *at, const struct mcds__reader *reader, uint3
     return MCDS__READER_HEAD + reader->label.length;
 }
 
-/* The ttl of a value in which each of the others that were seen has as much left as it has now. */
+/* The ttl of a value in which each other reader that was seen has as much left as it has now. */
 static uint32_t ttl_for(const struct mcds__lease_call *call, uint32_t least_ms)
 {
     struct mcds__reader reader;
@@ -151,7 +154,7 @@ static uint32_t ttl_for(const struct mcds__lease_call *call, uint32_t least_ms)
     return call->ttl_early_ms > 0 ? (ttl_ms + 999) / 1000 * 1000 : ttl_ms;
 }
 
-/* Writes the others that were seen, and `own` unless it is NULL, into the room. */
+/* Writes the other readers that were seen, and `own` unless it is NULL, into the room. */
 static mcds_request readers_write(struct mcds__lease_call *call, mcds_command command,
                                   const struct mcds__reader *own, uint32_t intended_ms,
                                   mcds_cas_token cas)

@@ -1,15 +1,15 @@
-/* Readers: the holders of a lease that several clients share, in the value of its one key.
+/* Readers: clients that share a lease. The value of its one key lists them.
  *
- * A reader adds itself to what it has read, by compare-and-set. So every change sees all changes
- * before it, and an exclusive holder, whose value has no readers, is never there at the same time.
- * The fence is drawn as for an exclusive lease, so fences order readers and writers alike.
+ * A reader reads the value, adds itself, and writes it by compare-and-set. So each change includes
+ * all changes before it. The value of an exclusive holder (a writer) lists no readers, so a writer
+ * never holds the lease at the same time. A reader draws its fence as a writer does.
  *
- * No clock of a client decides when a reader's lease ends. The value holds for each reader how much
- * of the key's ttl will be left then. A client that changes the value has read the ttl too, and writes a ttl
- * from which each reader has as much left as before. The time between that read and the write is
- * added to the leases of the other readers: they end late, never early.
+ * No clock of a client decides when a reader's lease ends. The value contains for each reader how
+ * much of the key's ttl is left at that time. A client that changes the value has also read the
+ * ttl, and writes a ttl from which each other reader has as much left as before. The time between
+ * that read and the write is added to the leases of the other readers: they end late, never early.
  *
- * A writer that waits adds its intent, with a time of its own. Until that has ended nobody joins. */
+ * A writer that waits adds its intent to the value, with an end. Until then no reader joins. */
 #ifndef MCDS_CORE_LEASE_READERS_H
 #define MCDS_CORE_LEASE_READERS_H
 
@@ -28,24 +28,25 @@ struct mcds__reader {
     mcds_bytes label;
 };
 
-/* False: no value with readers. Otherwise the payload, and what it shows at this ttl. A ttl that is
- * not known counts as the longest one. */
+/* Reads the payload of a value with readers, and what it shows if this much of the ttl is left. A
+ * ttl that is not known counts as the longest ttl. False: this is not a value with readers. */
 bool mcds__readers_open(mcds_bytes value, mcds_bytes key, int64_t ttl_ms,
                         struct mcds__readers_seen *seen_out);
-/* The reader at *at, 0 at first, also one whose lease has ended. False: there is no other. */
+/* The reader at *at, which is 0 at first. Includes readers whose leases have ended. False: there is
+ * no further reader. */
 bool mcds__readers_next(const struct mcds__readers_seen *seen, size_t *at,
                         struct mcds__reader *reader_out);
 
-/* The rest of mcds__lease_read, for a value that is no lease with one holder. */
+/* The part of mcds__lease_read for a value that is not a lease with one holder. */
 enum mcds__lease_sight mcds__readers_read(struct mcds__lease_call *call, mcds_bytes value,
                                           int64_t ttl_ms, struct mcds__lease_value *value_out);
 
 /* Why this client may not acquire the lease that another holds. */
 const mcds_reason *mcds__readers_why_busy(const struct mcds__lease_call *call);
 
-/* Memory for the value of a request below. False: none. */
+/* Allocates memory for the value of a request below. False: out of memory. */
 bool mcds__readers_make_room(struct mcds__lease_call *call);
-/* A request that writes this reader, and besides, for a CAS, the readers that were seen. */
+/* A request that writes this reader; a CAS also writes the other readers that were seen. */
 mcds_request mcds__readers_join(struct mcds__lease_call *call, mcds_command command,
                                 uint64_t extension, mcds_cas_token cas);
 /* Whether others need the key after this reader has left. */

@@ -19,10 +19,10 @@
 /* Before 1.6.24 memcached may change a CAS without a write, and the connection on which the
  * token was read may be gone: each costs one more read. After this many the call backs off. */
 #define EXTENDS_MAX 4
-/* The same for a reader, whom other readers overtake. */
+/* The same for a reader: other readers may change the value before it. */
 #define READER_EXTENDS_MAX 16
 
-/* Extensions of shared leases are random numbers from here on, so none is equal to a count. */
+/* Extensions of exported leases are random numbers from here on, so none is equal to a count. */
 #define SHARED_FIRST (UINT64_C(1) << 63)
 
 enum { BEGIN, EXTEND, LOOK, WHY };
@@ -184,7 +184,7 @@ static enum mcds__step lease_renew_take_replies(struct mcds__lease_call *call,
     }
 }
 
-/* False: the deadline has passed. Another process may have renewed a shared lease since. */
+/* False: the deadline has passed. Another process may have renewed an exported lease since. */
 static bool may_be_live(const mcds_lease *lease, const struct mcds__operation *operation)
 {
     bool is_let_go = (lease->state & MCDS__LEASE_LET_GO) != 0;

@@ -9,7 +9,7 @@
 enum mcds__lease_sight {
     LEASE_MINE,
     LEASE_OTHERS,
-    LEASE_FREE, /* a tombstone, or readers that this client may join or whose leases have ended */
+    LEASE_FREE, /* a tombstone; readers that this client may join; or all leases have ended */
     LEASE_MISSING, /* no key */
     LEASE_DAMAGED, /* not written by this library */
     LEASE_UNSEEN   /* no answer, or a refusal */

@@ -188,8 +188,8 @@ mcds_request mcds__map_request_end_mark(const struct mcds__map *map, uint64_t li
 /* Draw a new life. */
 struct mcds__map_life mcds__map_draw(const struct mcds__map *map,
                                      struct mcds__descriptor *descriptor_out);
-/* The life in a value of the root, which has these client flags. Returns MCDS_OK; MCDS_CORRUPT, MCDS_UNSUPPORTED or
- * MCDS_INVALID (another form) with *detail_out. */
+/* The life in a value of the root, which has these client flags. Returns MCDS_OK; MCDS_CORRUPT,
+ * MCDS_UNSUPPORTED or MCDS_INVALID (another form) with *detail_out. */
 int mcds__map_read_root(const struct mcds__map *map, mcds_bytes value, uint32_t flags,
                         struct mcds__map_life *life_out, const mcds_reason **detail_out);
 /* Finish with the result of mcds__map_read_root. */
@@ -198,7 +198,8 @@ enum mcds__step mcds__map_refuse(const struct mcds__map *map, struct mcds__opera
 /* A GET of the root, without its value. */
 mcds_request mcds__map_request_root(const struct mcds__map *map);
 
-/* Sixteen children, their parent and the root; or the keys of all depths, the root, the end mark. */
+/* Sixteen children, their parent and the root; or the keys of all depths, the root, the end
+ * mark. */
 #define MCDS__MAP_CAPACITY (MCDS__MAP_CHILDREN + 2)
 #define MCDS__MAP_PARENT MCDS__MAP_CHILDREN
 
@@ -344,7 +345,7 @@ struct mcds__map_update {
     struct mcds__map *map;
     bool must_exist;          /* do not create a root */
     bool wants_code;          /* read the value in the same round trip */
-    bool has_rivals;          /* in: many clients append to this key at once */
+    bool has_rivals;          /* in: many clients append to this key at the same time */
     enum mcds__map_code code; /* out */
     int64_t number;           /* out */
     bool wants_entry;         /* in, with wants_code: also the entry */
@@ -404,8 +405,8 @@ struct mcds__map_get {
     struct mcds__map *map;
     mcds_bytes value; /* out */
     uint64_t hash;    /* out: of the element, in the life that was read */
-    /* In, or NULL: whether the caller knows what a key with this value holds of the element. Then
-     * the key is not searched, and the result is OK without a value. */
+    /* In, or NULL: returns whether the caller knows the entry of the element in a key with this
+     * value. If it does, the key is not searched, and the result is OK without a value. */
     bool (*knows)(struct mcds__map_get *get, mcds_bytes key_value);
     uint8_t stage; /* private, as all that follow */
     uint8_t moves;

@@ -63,7 +63,8 @@ void mcds__map_take_replies(struct mcds__map_update *update)
 }
 
 /* Whether the record, which ends at `size`, has passed a multiple of the step. If a key has many
- * writers, only some of them rewrite it, because the appends of the others undo most tries. */
+ * writers, only some of them try to rewrite it: most tries fail because another writer has
+ * appended. */
 static bool passes_step(const struct mcds__map_update *update, size_t size)
 {
     size_t length = update->record.length;

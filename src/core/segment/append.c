@@ -43,7 +43,7 @@ static mcds_request *look_request(struct mcds__segment_append *append)
     return append_request(append) + 1;
 }
 
-/* The read of the segment after that to which the batch appends. */
+/* The reply to the GET of the segment after the one to which the batch appends. */
 static const mcds_reply *next_reply(struct mcds__segment_append *append)
 {
     assert(append->makes);
@@ -51,8 +51,8 @@ static const mcds_reply *next_reply(struct mcds__segment_append *append)
     return &look_request(append)[at].reply;
 }
 
-/* Whether the segment is one that this handle has not seen, and that others have passed. It may
- * have been lost and made again, so that readers are past it. */
+/* Whether this handle has not seen the segment before, and other writers have passed it. The
+ * segment may have been lost and made again, and readers may be past it. */
 static bool is_passed(struct mcds__segment_append *append, const mcds_buffer *values)
 {
     if (append->segments->one_route || !append->makes || append->has_passed)
@@ -62,9 +62,9 @@ static bool is_passed(struct mcds__segment_append *append, const mcds_buffer *va
            (next->outcome == MCDS_OUT_OK && next->flags != MCDS__SEGMENT_END);
 }
 
-/* Whether the segment after one that others have passed was lost. It does not show any more whether
- * this one was made again, so readers would take the record at the end for a copy that they have
- * read. */
+/* Whether other writers have passed the segment, and the segment after it is lost. The lost segment
+ * cannot show whether this one was made again. So readers would treat the repeated record at the
+ * end as a copy of one that they have read. */
 static bool is_next_lost(struct mcds__segment_append *append, const mcds_buffer *values)
 {
     return is_passed(append, values) && next_reply(append)->outcome == MCDS_OUT_MISS;
@@ -133,8 +133,9 @@ static uint64_t line_of(const struct mcds__segment_append *append)
     return mcds__segment_line(append->segments, append->stream, MCDS__SEGMENT_LINE_END);
 }
 
-/* A segment that fills voids the records in flight to it beyond its limit. So of the operations of one
- * pipeline only few segments' bytes are in flight, and the others wait before they send anything. */
+/* A segment that fills voids the records in flight to it beyond its limit. So of the operations of
+ * one pipeline only few segments' bytes are in flight, and the others wait before they send
+ * anything. */
 static bool waits_for_room(struct mcds__segment_append *append,
                            struct mcds__operation *operation, enum mcds__step *step_out)
 {

@@ -146,7 +146,8 @@ static struct mcds__segment_sight *sight_place(struct mcds__segments *segments, 
     return &segments->sights[stream % MCDS__SEGMENT_SIGHTS];
 }
 
-/* The same, for this stream. Called with the mutex held. */
+/* As sight_place; the sight of another stream in this place is forgotten. Called with the mutex
+ * held. */
 static struct mcds__segment_sight *take_sight(struct mcds__segments *segments, uint64_t stream)
 {
     struct mcds__segment_sight *sight = sight_place(segments, stream);
@@ -155,7 +156,8 @@ static struct mcds__segment_sight *take_sight(struct mcds__segments *segments, u
     return sight;
 }
 
-/* A segment that the count includes was made: if missing, it is lost, not made again. */
+/* A segment that the count includes was made before. If it is missing, it is lost, and is not made
+ * again. */
 bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, size_t length,
                               uint64_t round, int64_t now_ns,
                               struct mcds__segment_place *place_out)

@@ -145,7 +145,7 @@ struct mcds__segment_place {
     bool counts;          /* the batch must write the count too */
     bool reads;           /* the batch must read the count */
     bool settles;         /* the segments below must be closed first */
-    bool owes_loss;       /* the record must say that segments were lost */
+    bool owes_loss;       /* the record must have the flag for lost segments */
     /* For making it; no other request has it, so a segment that a late request makes again is not
      * taken for the lost one. */
     uint32_t incarnation;
@@ -187,7 +187,7 @@ void mcds__segment_note_count(struct mcds__segments *, uint64_t stream, uint64_t
                               mcds_cas_token token);
 /* A reader has seen the first segment. An incarnation that was seen before is kept. */
 void mcds__segment_note_sight(struct mcds__segments *, uint64_t stream, uint32_t incarnation);
-/* A record that says that segments were lost is acknowledged. */
+/* A record with the flag for lost segments was acknowledged. */
 void mcds__segment_note_recorded(struct mcds__segments *segments, uint64_t stream);
 /* The segment is missing. True: it has been made before. */
 bool mcds__segment_note_missing(struct mcds__segments *, uint64_t stream, uint64_t segment);

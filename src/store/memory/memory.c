@@ -310,8 +310,8 @@ static uint32_t execute(struct memory *memory, mcds_request *requests, uint32_t 
     do {
         mcds_request *request = &requests[done++];
         if (memory->strict)
-            /* A ttl that was read counts from the server's own ticks: written again with a CAS, it
-             * ends no earlier. */
+            /* A ttl that is read counts from the ticks of this server. So a key that is written
+             * again with this ttl ends no earlier. */
             context->ttl_early_ms = request->command == MCDS_CAS ? 0 : draw_early_ms(stripe);
         mcds__keyspace_execute(stripe->keyspace, request, hash, context);
         request->reply.peer = memory->server;

@@ -171,7 +171,7 @@ static void counter_take_number(void *context, const mcds_reply *reply, mcds_byt
 /* Reads the number in place, in a cell or as text. */
 static bool see_number(mcds_counter *counter, struct sight *sight)
 {
-    *sight = (struct sight){.ttl_ms = MCDS_TTL_NEVER}; /* what expires has no cell */
+    *sight = (struct sight){.ttl_ms = MCDS_TTL_NEVER}; /* a counter that expires has no cell */
     if (counter->stripes > 1)
         return false;
     if (mcds__counter_cell_read(counter, &sight->stored, &sight->incarnation))

@@ -14,9 +14,9 @@ struct limit_take {
     mcds_limit_value *value_out;
     struct mcds__take take;
     uint8_t stage;
-    bool reads;      /* before it appends: `get` has begun, and has the identity */
+    bool reads;      /* it reads before it appends: `get` has the identity */
     bool appends;    /* `update` has begun */
-    bool is_known;   /* `entry` was known before */
+    bool is_known;   /* `entry` comes from the memo */
     uint64_t digest; /* of the value of the key that was read */
     struct mcds__take_entry entry;
     struct mcds__map_get get;
@@ -73,8 +73,8 @@ int mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entr
     }
 }
 
-/* How a take ended, at the caller's time own_ms. `entry` is that of the identity after it, or NULL if
- * it was not read. */
+/* How a take ended, at the time own_ms of the caller's clock. `entry` is the entry of the identity
+ * after the take, or NULL if it was not read. */
 struct limit_outcome {
     enum mcds__map_code code;
     int64_t number;
@@ -184,7 +184,7 @@ static bool knows_entry(struct mcds__map_get *get, mcds_bytes key_value)
     return call->is_known;
 }
 
-/* The bucket that was read, into `entry`. */
+/* Puts the bucket that was read into `entry`. */
 static int take_read_state(struct limit_take *call, int result)
 {
     if (result == MCDS_NOT_FOUND)
@@ -197,8 +197,8 @@ static int take_read_state(struct limit_take *call, int result)
     return MCDS_OK;
 }
 
-/* The bucket that was read refuses the take, which then writes nothing. Or it lets the take pass: then
- * the take is appended, and decided by the bucket that it meets. */
+/* If the bucket that was read refuses the take, the take ends and writes nothing. If it lets the
+ * take pass, the take is appended, and the bucket at that time decides. */
 static enum mcds__step step_read(struct limit_take *call)
 {
     struct mcds__operation *operation = &call->base;

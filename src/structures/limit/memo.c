@@ -1,4 +1,4 @@
-/* Limit, form BUCKET: the buckets of a few identities that a handle has read last. */
+/* Limit, form BUCKET: the buckets that a handle has read last, of a few identities. */
 #include "structures/limit/memo.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* Limit: the identities that a handle has seen refused, and until when. */
+/* Limit: the identities that were refused to a handle, each with the time to retry. */
 #include "structures/limit/refusals.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 #include "base/hash/hash.h"
 
 #define HASH_SEED UINT64_C(0x6c696d6974)
-/* Of an entry: the time, which is enough until the year 2527; the bits above are of the hash. */
+/* The low bits of an entry are the time, enough until the year 2527; the others are of the hash. */
 #define TIME_BITS 44
 #define TIME_MAX ((INT64_C(1) << TIME_BITS) - 1)
 

@@ -1,8 +1,8 @@
-/* Limit: the identities that a handle has seen refused, and until when.
+/* Limit: the identities that were refused to a handle, each with the time to retry.
  *
- * A take of such an identity reads before it writes, so that what is refused over and over writes
- * nothing. The table only chooses the order of requests: whatever it holds, the store decides. So it
- * may forget, and two identities may share an entry. */
+ * A take of such an identity reads before it writes. So an identity that is refused again and again
+ * writes nothing. The table only decides whether a take reads first. The store decides whether the
+ * take passes. So the table may forget, and two identities may use one entry. */
 #ifndef MCDS_STRUCTURES_LIMIT_REFUSALS_H
 #define MCDS_STRUCTURES_LIMIT_REFUSALS_H
 
@@ -13,10 +13,10 @@
 #define MCDS__REFUSALS 1024
 
 struct mcds__refusals {
-    _Atomic uint64_t entries[MCDS__REFUSALS]; /* bits of the hash, and the time; 0: none */
+    _Atomic uint64_t entries[MCDS__REFUSALS]; /* bits of the hash, and the time; 0: empty */
 };
 
-/* The identity was refused, and is until this time if nothing else changes. */
+/* The identity was refused. If nothing changes, it is refused until this time. */
 void mcds__refusals_note(struct mcds__refusals *refusals, mcds_bytes identity,
                          int64_t until_ms);
 /* A take of the identity has passed. */

@@ -1,27 +1,29 @@
 /* Limit, form WINDOW: at most `count` tokens in any nine neighbouring slots.
  *
- * A slot is an eighth of the window. A block is eight slots, from a multiple of eight on. Each has a
- * number under its own key, which is never used for a second one. All numbers of an identity are on
- * one server. A take is one ordered batch:
+ * A slot is an eighth of the window. A block is eight slots, and begins at a multiple of eight.
+ * Each slot and each block has a number in its own key. A key is never used for another slot or
+ * block. All numbers of an identity are on one server. A take is one ordered batch:
  *
- *   increment its slot and its block by n | get the next block, and the last block or slots of it
+ *   increment its slot and its block by n | get the next block, and the block before or its slots
  *
- * It passes if its own block, the next one, and those slots of the last block that are at most eight
- * before its own hold at most `count`. If the whole last block leaves room, its slots are not read.
+ * It passes if three numbers together are at most `count`: its own block, the next block, and those
+ * slots of the block before that are at most eight before its own. If the caller wants no value,
+ * the block before is first read as a whole. If this leaves room, its slots are not read.
  *
- * Let nine neighbouring slots be given, and of the takes that passed in them let X be the one whose
- * last increment the server executed last. X read afterwards, so what it read has the increments of
- * all the others, none of which was taken back. Each of the nine slots is in the block of X, in the
- * next one, or at most eight slots before that of X, and X has added it. So they hold at most `count`;
- * and any time of eight slots lies in nine.
+ * Consider any nine neighbouring slots. Of the takes that passed in them, let X be the one whose
+ * last increment the server executed last. X read after that, so the numbers that it read include
+ * the increments of all the others, and none of these was taken back. Each of the nine slots is in
+ * the block of X, in the next block, or at most eight slots before the slot of X. So X has added
+ * all nine, and together they have at most `count` tokens. Any period of eight slots is within nine
+ * slots.
  *
- * The next block must be read too: a take whose batch or clock is slow would otherwise miss the takes
- * that passed in later slots meanwhile.
+ * The next block must be read too. Otherwise a take with a slow batch or clock would miss the takes
+ * that have meanwhile passed in later slots.
  *
- * A refused take decrements both numbers once. If the reply to that is lost, it is not repeated: two
- * decrements would take back the increment of another take. Tokens are not given back later either:
- * the current slot is another one. While a handle knows an identity as refused, its takes read first,
- * and increment only if they would pass. */
+ * A refused take decrements both numbers once. If the reply is lost, the decrement is not repeated:
+ * a second one would take back the increment of another take. Tokens cannot be given back later,
+ * because the current slot is then another one. While a handle knows that an identity is refused,
+ * its takes read first, and increment only if they would pass. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,19 +34,21 @@
 #include "structures/limit/limit.h"
 
 #define SLOTS MCDS__LIMIT_SLOTS
-/* A number is read until sixteen later slots have begun, by clocks that differ this much. */
+/* A number is read until sixteen later slots have begun, by clocks that differ by up to
+ * SLACK_MS. */
 #define LIFE_SLOTS (2 * SLOTS + 1)
 #define SLACK_MS 60000
-/* Between the add and the increment, a number can only vanish by eviction. */
+/* Between the add and the increment, a number vanishes only if the store evicts it. */
 #define TRIES_MAX 3
 
 enum { BEGIN, LOOKING, COUNTING, READ_AGAIN, READING_AGAIN, GIVING_BACK };
 enum { OWN_SLOT, OWN_BLOCK, NUMBERS };
-/* What a GET reads: below SLOTS, the slot that is SLOTS - N before the own one. */
+/* What a GET reads. N below SLOTS: the slot that is SLOTS - N slots before the own slot. LAST_BLOCK
+ * is the block before the own block. */
 enum { LAST_BLOCK = SLOTS, THIS_BLOCK, NEXT_BLOCK, READS };
 enum { KEYS = NUMBERS + READS, REQUESTS = 2 * NUMBERS + READS };
-/* How much a batch reads: the last block as a whole; its slots that count; and also the own block,
- * with the slots in it that are before the own one. */
+/* What a batch reads besides the next block. COARSE: the block before, as a whole. FINE: its slots
+ * that count. ALL: these, the own block, and the slots of the own block before the own slot. */
 enum detail { COARSE, FINE, ALL };
 
 struct limit_window {
@@ -56,9 +60,9 @@ struct limit_window {
     uint8_t tries;
     uint8_t detail;
     uint8_t key_count, read_count, request_count; /* of the batch */
-    bool adds;                                    /* increments create no number */
-    bool has_failed;                              /* a refusal of the store is the result */
-    bool has_counted[NUMBERS];                    /* the number has the tokens */
+    bool adds;                                    /* an increment cannot create its number */
+    bool has_failed;                              /* the store has refused: the result */
+    bool has_counted[NUMBERS];                    /* the number has these tokens */
     int64_t now_ms;
     uint64_t slot;
     /* Without these tokens, as far as they are known: */
@@ -109,7 +113,7 @@ static void window_add_read(struct limit_window *call, unsigned what)
     uint64_t block = call->slot / SLOTS;
     assert(what < READS && call->read_count < READS);
     if (what < SLOTS ? call->slot + what < SLOTS : block + what < THIS_BLOCK)
-        return; /* before the first */
+        return; /* before slot 0 */
     mcds_bytes key = what < SLOTS
                          ? window_add_key(call, &call->limit->slots, call->slot + what - SLOTS)
                          : window_add_key(call, &call->limit->blocks,
@@ -207,14 +211,15 @@ static bool window_take_reads(struct limit_window *call)
     return true;
 }
 
-/* Slots of the last block that are at most eight before the own one. */
+/* The number of slots of the block before that are at most eight before the own slot. */
 static unsigned last_slots(const struct limit_window *call)
 {
     return SLOTS - (unsigned)(call->slot % SLOTS);
 }
 
-/* What the first `gone` of the nine slots up to the own one do not hold. Of the own block, the own
- * slot has what no slot before it is known to have. The next block counts as the slot after it. */
+/* The tokens that are left when the first `gone` of the nine slots up to the own slot no longer
+ * count. Tokens of the own block that are in no slot before the own one count as in the own slot.
+ * The next block counts as the slot after the own one. */
 static uint64_t held_without(const struct limit_window *call, unsigned gone)
 {
     unsigned last = last_slots(call);
@@ -227,13 +232,13 @@ static uint64_t held_without(const struct limit_window *call, unsigned gone)
     return sum + (gone <= SLOTS ? own : 0) + (gone == 0 ? call->held[LAST_BLOCK] : 0);
 }
 
-/* The time at which the slot begins that is so many after the own one, from now_ms. */
+/* The time from now_ms until the slot begins that is `after` slots after the own one. */
 static uint64_t time_to_slot(const struct limit_window *call, uint64_t after)
 {
     return (call->slot + after) * call->limit->width_ms - (uint64_t)call->now_ms;
 }
 
-/* The time until so many tokens pass. */
+/* The time until a take of so many tokens passes. */
 static uint64_t wait_for(const struct limit_window *call, uint64_t tokens)
 {
     for (unsigned gone = 0; gone <= SLOTS + 2; gone++)
@@ -254,7 +259,7 @@ static uint64_t full_after(const struct limit_window *call)
     return 0;
 }
 
-/* The value, if the own slot has so many more tokens that passed. */
+/* Sets the value. `passed` tokens of this take have passed and are in the own slot. */
 static void set_value(struct limit_window *call, uint64_t passed, uint64_t wanted)
 {
     uint64_t count = call->limit->count;
@@ -280,7 +285,7 @@ static enum mcds__step window_finish(struct limit_window *call, int result)
     return mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(LIMITED));
 }
 
-/* Decrements what was counted, and reads what the caller wants to know. */
+/* Decrements the numbers that were incremented, and reads what the value needs. */
 static enum mcds__step give_back(struct limit_window *call)
 {
     begin_batch(call);
@@ -327,7 +332,7 @@ static enum mcds__step read_again(struct limit_window *call)
     return mcds__operation_ask_repeatable(&call->base, call->requests, call->request_count);
 }
 
-/* The tokens are counted; what is around them was read after that. */
+/* The tokens are counted, and the other numbers were read after that. */
 static enum mcds__step window_decide(struct limit_window *call)
 {
     if (!window_take_reads(call))
@@ -353,7 +358,7 @@ static enum mcds__step decide_if_read(struct limit_window *call)
                : mcds__operation_finish(&call->base, MCDS_AMBIGUOUS);
 }
 
-/* The store has refused to count: what was counted is given back. */
+/* The store has refused an increment. A number that was incremented is decremented. */
 static enum mcds__step fail_count(struct limit_window *call, const mcds_reply *reply)
 {
     (void)mcds__operation_fail(&call->base, reply);
@@ -362,7 +367,8 @@ static enum mcds__step fail_count(struct limit_window *call, const mcds_reply *r
     return has_counted && call->base.result != MCDS_AMBIGUOUS ? give_back(call) : MCDS__DONE;
 }
 
-/* A number was not counted, and is not going to be. Both counted or not: each is counted once. */
+/* An increment was not executed, and will not be. It is sent again; the other number is not
+ * incremented a second time. */
 static enum mcds__step count_again(struct limit_window *call, const mcds_request *counting)
 {
     const mcds_reply *reply = &counting->reply;

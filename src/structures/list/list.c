@@ -34,7 +34,7 @@ struct list_push {
     uint8_t stage;
     uint8_t clears;
     bool doubt;    /* the values may have been in the list before a clear */
-    bool has_made; /* this push has added a lost root, or may have */
+    bool has_made; /* this push has added a lost root again, or may have */
     struct mcds__root root;
     struct mcds__segment_locate locate;
     struct mcds__segment_append append;
@@ -159,7 +159,7 @@ static enum mcds__step list_go_on(struct list_push *push)
     return step_push(&push->base);
 }
 
-/* Begins with the root of the life in which the values are stored. */
+/* Reads or adds the root of the life in which the values are stored. */
 static enum mcds__step list_begin_root(struct list_push *push, uint8_t stage)
 {
     assert(push->append.is_in && push->append.stream != 0);
@@ -198,7 +198,8 @@ static enum mcds__step list_locate(struct list_push *push, uint8_t stage)
     return step_push(&push->base);
 }
 
-/* The root is there. It records that the list has values before the first of them is acknowledged. */
+/* The root exists. Before the first value is acknowledged, the root records that the list has
+ * values. */
 static enum mcds__step record_use(struct list_push *push)
 {
     assert(push->root.number == push->append.stream);
@@ -228,10 +229,10 @@ static enum mcds__step take_use(struct list_push *push, enum mcds__step step)
     return is_other ? list_locate(push, PUSH_JUDGE) : record_use(push);
 }
 
-/* A lost root is added again. A drop that has ended meanwhile has left its mark, so before another try,
- * and after a root that this push may have added, the mark is read again: a dropped life does not
- * come back. A late copy of the request may still arrive after a drop: so what it adds does not
- * record yet that the list has values. */
+/* A lost root is added again. A drop that has ended meanwhile has left its mark. So the push reads
+ * the mark again before another try, and after an add that may have succeeded: a dropped life does
+ * not come back. A copy of the add may still arrive after a drop. Therefore the added root does not
+ * yet record that the list has values. */
 static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
 {
     assert(push->stage == PUSH_HEAL);

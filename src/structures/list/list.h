@@ -20,7 +20,7 @@ struct mcds_list {
     struct mcds__segments segments; /* one stream per generation */
 };
 
-/* The generation has ended: it has no values that could be lost. */
+/* Forget a generation that has ended: it has no values that could be lost. */
 void mcds__list_forget_life(mcds_list *list, uint64_t generation);
 
 /* Whether the store is a server that keeps every key until somebody erases it (memcached -M). A

@@ -20,7 +20,7 @@ struct lock_break {
     bool buries; /* the store cannot compare and delete */
     bool doubt;  /* a write was not answered; it was to end the lease with this token */
     uint64_t token[2];
-    bool ends_readers; /* that write; the token is of one of several */
+    bool ends_readers; /* that write ends several readers; the token is that of one of them */
     uint64_t found[2]; /* the token that was read last; 0: bytes that are no lease */
     mcds_lease lease;
     struct mcds__lease_call call;
@@ -77,7 +77,7 @@ static enum mcds__step lock_break_take_look(struct lock_break *call)
     default:
         break;
     }
-    /* Readers that have joined since then do not show that the others are over. */
+    /* Readers that have joined since then do not prove that the earlier ones have ended. */
     bool are_readers = call->ends_readers && call->call.seen.count > 0;
     if (call->doubt && !are_readers &&
         (value.token[0] != call->token[0] || value.token[1] != call->token[1]))

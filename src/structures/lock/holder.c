@@ -40,8 +40,8 @@ static enum mcds__step lock_look_step(struct lock_look *look)
                                  &look->stage, &look->base);
 }
 
-/* All that share the lock, as one holder. The tenures are those of the acquisitions, combined so that
- * their order does not matter. */
+/* Describes all that share the lock as one holder. Its tenure is made of the tenures of all, and
+ * does not depend on their order. */
 static int show_readers(const struct mcds__readers_seen *seen, bool is_ttl_known,
                         mcds_lock_holder *holder)
 {

@@ -12,7 +12,7 @@ struct lock_call {
     struct mcds__lease_call lease;
 };
 
-/* One step of core/lease; a shared lease needs memory for its value. */
+/* One step of core/lease. The value of a shared lock needs memory. */
 static enum mcds__step step_lease(struct mcds__operation *operation,
                                   enum mcds__step (*step)(struct mcds__lease_call *call,
                                                           struct mcds__operation *operation))
@@ -51,7 +51,7 @@ static const struct mcds__operation_kind renew_kind = {
 static const struct mcds__operation_kind release_kind = {
     "lock", "release", sizeof(struct lock_call), step_release, free_room};
 
-/* How a lease holds the lock. */
+/* Whether the lock is acquired alone or shared. */
 enum mode { EXCLUSIVE, SHARED };
 
 static enum mode mode_of_lease(const mcds_lease *lease)
@@ -88,7 +88,7 @@ static int launch(const struct mcds__operation_kind *kind, mcds_lock *lock, enum
     return mcds__call_launch(&call->base, start);
 }
 
-/* A lease of an acquisition in doubt is acquired again in the same mode. */
+/* A lease whose acquisition is in doubt must be acquired again in the same mode. */
 static int check_mode(const mcds_lock *lock, const mcds_lease *lease, enum mode mode)
 {
     if ((lease->state & MCDS__LEASE_TOKEN) == 0 ||

@@ -1,7 +1,7 @@
 /* Lock: a lease as text, with which another process renews and releases it.
  *
  * The text is "mcds-lease:" and the hexadecimal digits of a frame without key (type 'T', version 1;
- * of a shared acquisition version 2):
+ * version 2 if the lease shares the lock):
  *   store u32 | state u32 | lease_ms u32 | fence u64 | token 16 bytes | label length u8 | label |
  *   key of the lease, to the end
  *

@@ -20,7 +20,7 @@ struct log_put {
     int64_t began_ns; /* of the batch of events in flight */
     uint64_t life;    /* in which they are put */
     uint8_t lives;
-    bool has_made_again; /* this put has added the lost root of `life`, or may have */
+    bool has_made_again; /* this put has added the lost root of `life` again, or may have */
     bool doubt;          /* they may be stored in a life that has ended */
     const mcds_bytes *events;
     size_t count;
@@ -213,7 +213,7 @@ static enum mcds__step log_take_root(struct log_put *put, enum mcds__step step)
     return step_put(&put->base);
 }
 
-/* The life was dropped, and its root has been added after that: it is erased again. */
+/* The life was dropped, and its root was added after that. The root is erased again. */
 static enum mcds__step take_end_of_life(struct log_put *put, enum mcds__step step)
 {
     assert(put->stage == PUT_END_LIFE && put->next_life.was_dropped);

@@ -23,7 +23,7 @@ struct mcds__map_entry {
     int64_t expires_ms;
     uint64_t hash; /* 0 if the bucket holds this element alone */
     bool there;
-    uint16_t jobs;  /* of a part of a queue that was checked: how many, plus 1; else 0 */
+    uint16_t jobs;  /* of a part of a queue that was checked: their number plus 1; else 0 */
     uint32_t spare; /* free bytes after the value, which was made here with space to grow */
 };
 

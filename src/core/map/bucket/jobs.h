@@ -34,7 +34,7 @@
 
 #include "core/map/bucket/apply.h"
 
-/* A push closes its part at this many jobs, or this many bytes. */
+/* A push closes its part if the part then has at least this many jobs, or this many bytes. */
 #define MCDS__JOBS_FULL 256
 #define MCDS__JOBS_FULL_BYTES 8192
 /* Jobs in one PUSH. */
@@ -122,8 +122,8 @@ bool mcds__jobs_read_numbers(mcds_bytes value, struct mcds__jobs_numbers *number
  *   DONE    CHANGED; DIFFERS: removed, but the receipt was old; ABSENT: no such job
  *   AGAIN, LONGER  CHANGED; DIFFERS: the receipt is old; ABSENT: no such job
  *   FORGET  CHANGED; PRESENT: it is open or has jobs; ABSENT
- *   RAISE   CHANGED; DIFFERS: another incarnation; ABSENT: there are no numbers. A record with first =
- *           last = 0 makes them instead
+ *   RAISE   CHANGED; DIFFERS: another incarnation; ABSENT: there are no numbers. A record with
+ *           first = last = 0 makes them instead
  *   NO_NUMBER  for an entry that is not of a queue, or an order that cannot be read */
 bool mcds__jobs_apply(struct mcds__bucket *bucket, struct mcds__map_entry *entry,
                       const struct mcds__map_record *record, struct mcds__map_effect *effect);

@@ -1,7 +1,7 @@
 /* Bucket: the effect of an order on a part of a queue.
  *
- * A part is changed in place in memory of the bucket, so that each of many records costs a search
- * among at most MCDS__JOBS_IN_PART_MAX jobs and moves at most half of the bytes. */
+ * A part is changed in place in memory of the bucket. So each record costs a search among at most
+ * MCDS__JOBS_IN_PART_MAX jobs, and moves at most half of the bytes. */
 #include <assert.h>
 #include <string.h>
 
@@ -143,7 +143,7 @@ static bool measure(const struct order *order, uint32_t *count_out, size_t *leng
 }
 
 /* The number of jobs; more than MCDS__JOBS_IN_PART_MAX for a value that is not a part. The jobs are
- * counted only before the first record, and afterwards each change counts along. */
+ * counted only before the first record; afterwards each change updates the number. */
 static uint32_t count_jobs(struct order *order, bool *is_closed_out)
 {
     struct mcds__jobs_part part;
@@ -223,7 +223,7 @@ static bool open_part(struct order *order)
     return make_part(order);
 }
 
-/* Remove the job that begins at `at`, by a move of the fewer bytes, those before or after it. */
+/* Remove the job that begins at `at`: move the bytes before it or after it, whichever are fewer. */
 static bool remove_job(struct order *order, size_t at, const struct mcds__job *job)
 {
     uint8_t *bytes = make_writable(order, 0);
