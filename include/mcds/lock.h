@@ -159,7 +159,10 @@ MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_shared_start(mcds_lock *lock, mc
                                                              mcds_pipeline *pipeline,
                                                              uint64_t tag);
 
-/* Tries until the caller shares the lock or wait_ms have passed, as mcds_lock_acquire does.
+/* Tries until the caller shares the lock or wait_ms have passed, as mcds_lock_acquire does. A caller
+ * that shares the lock already must not call this to share it once more: if another caller has
+ * begun to wait to have the lock alone, each of the two waits for the other until wait_ms have
+ * passed.
  * Arguments:   wait_ms  0 to 86 400 000
  *              lease    as for mcds_lock_try_acquire_shared
  * Returns:     as mcds_lock_try_acquire_shared; MCDS_BUSY: wait_ms have passed

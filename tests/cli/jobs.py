@@ -132,7 +132,7 @@ class QueueTest(ProcessTest):
         self.pids()
         worker.terminate()
         self.assertEqual(self.end(worker), 128 + signal.SIGTERM)
-        self.assertIn("the command was ended at try 1, the last one: the next worker finds the job dead", worker.stderr.read())
+        self.assertIn("the command was ended at try 1, the last one: the job is dead at its next claim", worker.stderr.read())
         self.queue("next", "q", LOSE, "--tries", "1", code=1)
         self.assertEqual(self.counts(), ["0", "0", "0", "1"])
 
