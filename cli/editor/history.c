@@ -13,6 +13,7 @@
 
 #include "io/exit.h"
 #include "io/output.h"
+#include "io/quote.h"
 
 #define FILE_NAME "/history"
 #define FRESH_NAME ".new"
@@ -20,16 +21,7 @@
 #define SENTENCE_CAPACITY 2048
 #define SHARED (mode_t)0077
 
-/* The value of a hexadecimal digit, or -1. */
-static int digit_of(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *at = c != '\0' ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c)
-                               : NULL;
-    return at != NULL ? (int)(at - digits) : -1;
-}
-
-/* The path of auth_file= in the URI, with its %XX as bytes. False: there is none. */
+/* The path of auth_file= in the URI, with its %XX as bytes. False: the URI has no auth_file=. */
 static bool find_auth_file(const char *uri, char *path, size_t capacity)
 {
     static const char option[] = "auth_file=";
@@ -40,8 +32,8 @@ static bool find_auth_file(const char *uri, char *path, size_t capacity)
         return false;
     size_t length = 0;
     for (at += 1 + strlen(option); *at != '\0' && *at != '&' && length + 1 < capacity; at++) {
-        int high = *at == '%' ? digit_of(at[1]) : -1;
-        int low = high >= 0 ? digit_of(at[2]) : -1;
+        int high = *at == '%' ? hex_value(at[1]) : -1;
+        int low = high >= 0 ? hex_value(at[2]) : -1;
         int byte = low >= 0 ? high << 4 | low : *at;
         path[length++] = (char)byte;
         at += low >= 0 ? 2 : 0;

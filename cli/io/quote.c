@@ -5,6 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
+int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
 size_t utf8_length(const char *text, size_t there)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

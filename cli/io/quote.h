@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The value of a hexadecimal digit, or -1. */
+int hex_value(char c);
+
 /* Length of the UTF-8 character at the beginning of `there` > 0 bytes, or 0 when they are none. */
 size_t utf8_length(const char *text, size_t there);
 

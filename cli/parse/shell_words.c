@@ -27,17 +27,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static void copy_single_quoted(struct scan *scan)
 {
     while (*scan->in != '\'' && *scan->in != '\0')
