@@ -17,9 +17,7 @@ class ColumnsTest(unittest.TestCase):
     def setUp(self):
         self.fixture = Fixture("lmdb").__enter__()
         self.addCleanup(self.fixture.__exit__)
-        self.environment = self.fixture.environment(MCDS)
-        self.environment.update(TERM="xterm", LC_ALL="C.UTF-8")
-        self.environment.pop("NO_COLOR", None)
+        self.environment = self.fixture.terminal_environment(MCDS)
 
     def mcds(self, *words):
         done = subprocess.run([MCDS, *words], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)

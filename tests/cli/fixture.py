@@ -83,6 +83,14 @@ class Fixture:
             environment["SOCKET"] = self.socket
         return environment
 
+    def terminal_environment(self, mcds):
+        """The same, for a program on a terminal."""
+        environment = self.environment(mcds)
+        environment.update(TERM="xterm", LC_ALL="C.UTF-8")
+        for name in ("NO_COLOR", "COLUMNS", "LINES"):
+            environment.pop(name, None)
+        return environment
+
 
 def is_possible(store):
     return store != "memcached" or shutil.which("memcached") is not None

@@ -19,8 +19,7 @@ class ProgressTest(unittest.TestCase):
     def setUp(self):
         self.fixture = Fixture("lmdb").__enter__()
         self.addCleanup(self.fixture.__exit__)
-        self.environment = self.fixture.environment(MCDS)
-        self.environment.update(TERM="xterm", LC_ALL="C.UTF-8")
+        self.environment = self.fixture.terminal_environment(MCDS)
         self.pipe = os.path.join(self.fixture.folder, "pipe")
         self.out = os.path.join(self.fixture.folder, "out")
         os.mkfifo(self.pipe)

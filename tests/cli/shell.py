@@ -25,10 +25,7 @@ class ShellTest(unittest.TestCase):
     def setUp(self):
         self.fixture = Fixture(self.store).__enter__()
         self.addCleanup(self.fixture.__exit__)
-        self.environment = self.fixture.environment(MCDS)
-        self.environment.update(TERM="xterm", LC_ALL="C.UTF-8")
-        for name in ("NO_COLOR", "COLUMNS", "LINES"):
-            self.environment.pop(name, None)
+        self.environment = self.fixture.terminal_environment(MCDS)
 
     def mcds(self, *words, **others):
         return subprocess.run([MCDS, "--timeout", "60s", *words], env=self.environment, capture_output=True, text=True,
