@@ -1,4 +1,4 @@
-/* Editor: there is none in a build without libedit. */
+/* Editor: the functions of a build without libedit, which has no editor. */
 #include "editor/editor.h"
 
 struct editor *editor_open(const struct editor_calls *calls)

@@ -11,7 +11,7 @@
 #define HISTORY_LINES 1000
 
 struct history {
-    char path[STATE_PATH_CAPACITY + 16]; /* "": there is none */
+    char path[STATE_PATH_CAPACITY + 16]; /* "": no history is kept */
     char password[256];                  /* of the store; "": none */
 };
 

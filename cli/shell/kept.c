@@ -153,7 +153,7 @@ int kept_operate(struct session *session, const struct command *command)
                  ? report_given_up(&once)
                  : report(&session->output, command, &once.answer, once.result, NULL);
     mcds_value_free(&once.answer.value);
-    if (session->is_absent) /* what is open is of the empty store in its place */
+    if (session->is_absent) /* the open structures belong to the empty store that replaces it */
         kept_close(session->kept);
     return status;
 }

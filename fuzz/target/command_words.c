@@ -84,7 +84,8 @@ static void join_and_split(char *const *words, int count, struct fuzz_input ways
     free(copy);
 }
 
-/* Any line is words that lie in it one behind the other, or is refused with a sentence and a place in it. */
+/* A line is split into words that follow each other in it, or is refused with a sentence and the
+ * place of the mistake. */
 static void split(const uint8_t *data, size_t size)
 {
     char *words[WORDS_MAX];

@@ -150,7 +150,7 @@ static uint32_t ttl_for(const struct mcds__lease_call *call, uint32_t least_ms)
     while (call->seen.count > 0 && mcds__readers_next(&call->seen, &at, &reader))
         if (!is_own(call, &reader) && reader.left_ms > ttl_ms)
             ttl_ms = reader.left_ms;
-    /* The store keeps whole seconds: what it adds would be added to each lease, at each change. */
+    /* The store rounds a ttl up to whole seconds. Each change would lengthen the other leases. */
     return call->ttl_early_ms > 0 ? (ttl_ms + 999) / 1000 * 1000 : ttl_ms;
 }
 
