@@ -48,6 +48,12 @@ bench: ## the table of figures beside the peers: build/bench.json
 	mkdir -p build/curves
 	build/release/bench/mcds-bench --place build --curves build/curves
 
+site: ## the documents and manual pages as a web site: build/site/index.html
+	tools/setup build site
+	cmake --preset release
+	cmake --build --preset release --target mcds_manual
+	tools/site build/release/man build/site
+
 promises: ## each promise of docs/guarantees.md has its tests
 	tools/promises
 
@@ -109,4 +115,4 @@ format: ## clang-format over everything
 clean: ## removes build
 	rm -rf build
 
-.PHONY: all help demo test test-busy asan tsan msan cov portable fuzz mutants bench promises install uninstall installable dist deb deb-test check stress chaos field duel sim prove format clean
+.PHONY: all help demo test test-busy asan tsan msan cov portable fuzz mutants bench site promises install uninstall installable dist deb deb-test check stress chaos field duel sim prove format clean
