@@ -63,6 +63,8 @@ def judge_pages(files):
     """Faults of the pages; the pages that a reader of index.html can reach."""
     pages = {path: parse(text) for path, text in files.items() if path.endswith(".html")}
     faults = [f"{path}: {fault}" for path, page in pages.items() for fault in page.faults]
+    faults += [f"{path}: a placeholder of the converter is left" for path, text in files.items()
+               if path.endswith((".html", ".json")) and ("\x02" in text or "\\u0002" in text)]
     reached, todo = {"index.html"}, ["index.html"]
     for path, page in pages.items():
         for load in page.loads:
@@ -161,6 +163,7 @@ BREAKS = [
     ("index.html", "<head>", '<head><script src="https://example.com/a.js"></script>', "loads https://example.com/a.js"),
     ("index.html", 'src="pictures/overview.svg"', 'src="//example.com/a.svg"', "loads //example.com/a.svg"),
     ("index.html", "<head>", "<head><script>fetch('https://example.com')</script>", "a script names another host"),
+    ("search/search_index.json", '"title":"', '"title":"\\u0002', "a placeholder of the converter is left"),
     ("site.css", ".manual pre {", "@import 'https://example.com/a.css'; .manual pre {", "loads https://example.com/a.css"),
     ("index.html", 'alt="programs', 'alt="" title="programs', "has no text for readers"),
     ("pictures/map.svg", "</svg>", "", "no XML"),
