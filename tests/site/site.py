@@ -192,7 +192,8 @@ def main():
             sys.exit(77)
     subprocess.run([source + "/tools/pictures", "--check"], check=True)
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([source + "/tools/site", manuals, folder + "/site"], check=True)
+        if subprocess.run([source + "/tools/site", manuals, folder + "/site"], check=False).returncode != 0:
+            sys.exit("site: tools/site has failed")
         files = read_tree(folder + "/site")
     wanted = list(wanted_pages(source, manuals))
     faults = judge(files, wanted)
