@@ -187,6 +187,7 @@ static bool play_range(struct player *player)
     visit.first_ms = range.first_ms;
     visit.last_ms = range.last_ms;
     pushed_begin(&pushed, BY_TIME, number, player->journals);
+    pushed.is_part = true;
     int result = mcds_log_scan(player->logs[BY_TIME], &range, visit_event, &visit, &info);
     bool fine = visit.fine && (result == MCDS_NOT_FOUND || must_be("fetch", result, MCDS_OK)) &&
                 is_whole(&info) && has_range(&pushed, number, &visit);

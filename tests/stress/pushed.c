@@ -92,6 +92,8 @@ bool pushed_see(struct pushed *pushed, mcds_bytes text, const struct crowd_note 
     const struct crowd_note *note = &journal->notes[at];
     if (journal->count == 0 || note->verb != pushed->verb || value - note->what >= note->number)
         return COMPLAIN("value %u of %d was never pushed", value, member);
+    if (pushed->is_part && note->time_ms == 0 && pushed->seen[member][at] == 0)
+        pushed->seen[member][at] = (uint16_t)(value - note->what);
     if (value != note->what + pushed->seen[member][at]++)
         return COMPLAIN("value %u of %d comes twice, or too soon", value, member);
     *note_out = note;

@@ -19,7 +19,8 @@ bool pushed_read(mcds_bytes text, int *member_out, uint32_t *value_out);
 /* How many values of each note have been seen; of all members, or one. */
 struct pushed {
     unsigned verb;
-    int only; /* the member, or PUSHED_ALL */
+    int only;     /* the member, or PUSHED_ALL */
+    bool is_part; /* the first values of a note without a time may be missing */
     const struct crowd_journal *journals[CROWD];
     uint16_t *seen[CROWD];
     uint32_t complete[CROWD]; /* notes from the start that were found complete */

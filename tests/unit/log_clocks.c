@@ -300,9 +300,62 @@ static void a_clock_before_1970_puts_nothing(void **state)
     close_machine(&machine);
 }
 
+static bool set_back_after_append(void *context, mcds_request *request)
+{
+    struct machine *machine = context;
+    if (request->command == MCDS_APPEND || request->command == MCDS_ADD)
+        machine->fake.wall_ns -= INT64_C(3000) * 1000000;
+    return false;
+}
+
+struct order {
+    uint32_t next;
+    int64_t filed_ms;
+};
+
+static bool see_in_order(void *context, const mcds_log_event *event)
+{
+    struct order *order = context;
+    assert_int_equal(((const uint8_t *)event->event.data)[0], order->next++);
+    assert_true(event->filed_ms >= order->filed_ms);
+    order->filed_ms = event->filed_ms;
+    return true;
+}
+
+/* Without that, later round trips would file their events in earlier chunks. */
+static void a_clock_set_back_keeps_the_order_of_a_call(void **state)
+{
+    struct machine machine;
+    struct order order = {0, 0};
+    mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
+    static uint8_t rooms[40][1000];
+    mcds_bytes events[40];
+    size_t put = 0;
+    (void)state;
+    options.retention_ms = 3600000;
+    options.chunk_ms = 12400;
+    options.late_ms = options.ahead_ms = (uint32_t)MINUTE_MS;
+    for (uint8_t i = 0; i < 40; i++) {
+        rooms[i][0] = i;
+        events[i] = (mcds_bytes){rooms[i], sizeof rooms[i]};
+    }
+    open_machine(&machine, NULL, 1, 0);
+    mcds_log_close(machine.log);
+    OK(mcds_log_open(machine.store, "log", &options, &machine.log));
+    machine.backend.hook = set_back_after_append;
+    machine.backend.context = &machine;
+    OK(mcds_log_put_many(machine.log, 0, events, 40, &put));
+    assert_int_equal(put, 40);
+    machine.backend.hook = NULL;
+    fake_env_advance_ms(&machine.fake, 600000);
+    OK(mcds_log_scan(machine.log, NULL, see_in_order, &order, NULL));
+    close_machine(&machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clock_set_back_keeps_the_order_of_a_call),
         cmocka_unit_test(a_clock_before_1970_puts_nothing),
         cmocka_unit_test(a_writer_behind_is_read),
         cmocka_unit_test(a_writer_ahead_is_read),

@@ -17,6 +17,7 @@ struct log_put {
     struct mcds__operation base;
     mcds_log *log;
     int64_t when_ms;
+    int64_t filed_ms; /* of the last batch of events */
     int64_t began_ns; /* of the batch of events in flight */
     uint64_t life;    /* in which they are put */
     uint8_t lives;
@@ -53,6 +54,9 @@ static int judge(const struct log_put *put, const struct mcds__log_settings *set
     int64_t now_ms = mcds__wall_ms(put->base.env);
     bool by_arrival = (settings->flags & MCDS_LOG_BY_ARRIVAL) != 0;
     *filed_out = by_arrival || put->when_ms == 0 ? now_ms : put->when_ms;
+    /* A clock that is set back during the call does not change the order of its events. */
+    if (*filed_out == now_ms && put->filed_ms > now_ms)
+        *filed_out = put->filed_ms;
     /* No chunk is before 1970, where a clock that was never set may be. */
     if (*filed_out < 0 || *filed_out < now_ms - (int64_t)settings->late_ms)
         return MCDS_TOO_OLD;
@@ -94,6 +98,7 @@ static enum mcds__step put_events(struct log_put *put, uint64_t life, int result
     (void)mcds__segment_append_move(&put->append, mcds__log_stream(mcds__log_stem(life), chunk),
                                     true);
     put->life = life;
+    put->filed_ms = filed_ms;
     put->began_ns = mcds__operation_now_ns(&put->base);
     put->stage = PUT_APPEND;
     return step_put(&put->base);
@@ -355,6 +360,7 @@ static int log_launch_put(const struct mcds__operation_kind *kind, mcds_log *log
         return result;
     put->log = log;
     put->when_ms = when_ms;
+    put->filed_ms = INT64_MIN;
     put->events = events;
     put->count = count;
     put->put_out = put_out;
