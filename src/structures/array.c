@@ -7,8 +7,8 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/hash/byte_set.h"
-#include "base/hash/hash.h"
 #include "core/record/record.h"
+#include "engine/line.h"
 #include "engine/line_wait.h"
 #include "structures/structure.h"
 
@@ -171,7 +171,11 @@ static void release_change(struct mcds__operation *operation)
 static enum mcds__step step_change(struct mcds__operation *operation)
 {
     struct array_change *change = (struct array_change *)operation;
+    mcds_bytes key = mcds__key_bytes(&change->record.load.key);
     enum mcds__step step;
+    /* Of several at once one would succeed, and the others would read again. */
+    if (operation->place == 0 && operation->lines != NULL)
+        operation->place = mcds__lines_place(operation->lines, key);
     if (!mcds__line_waits_alone(operation, operation->place, &step))
         step = mcds__record_change_step(&change->record, operation);
     if (step == MCDS__DONE && change->why != NULL)
@@ -363,8 +367,6 @@ static int array_launch_change(mcds_array *array, const struct order *order,
                                        order->decide == decide_drop;
     change->record.decide = order->decide;
     change->record.context = change;
-    /* Of several at once one would succeed, and the others would read again. */
-    change->base.place = mcds__hash(0, mcds__key_bytes(&array->key)) | 1;
     return mcds__call_launch(&change->base, start);
 }
 

@@ -3,10 +3,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
+#include "base/hash/hash.h"
 #include "mcds.h"
+#include "structures/limit/refusals.h"
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
 
@@ -175,12 +178,82 @@ static void a_slow_clock_is_reported(void **state)
     end(&world);
 }
 
+/* The round trips of a take that passes, of an identity that was not refused, while another one is. */
+static uint64_t cost_beside(const char *refused, mcds_limit_form form)
+{
+    struct world world;
+    begin(&world, form);
+    assert_int_equal(mcds_limit_take(world.limit, mcds_text(refused), COUNT, 0, NULL), MCDS_OK);
+    assert_int_equal(mcds_limit_take(world.limit, mcds_text(refused), 1, 0, NULL), MCDS_BUSY);
+    uint64_t batches = world.backend.batches;
+    assert_int_equal(mcds_limit_take(world.limit, mcds_text("alice"), 1, 0, NULL), MCDS_OK);
+    batches = world.backend.batches - batches;
+    end(&world);
+    return batches;
+}
+
+/* With a seed that everybody knows, a stranger finds in a second a name that has the entry and the bits of
+ * another one:
+ *
+ *   m126861341: take, until it is refused    the entry of both says: refused
+ *   alice: take                              reads before it writes: two round trips, each time */
+static void a_stranger_slows_no_other(void **state)
+{
+    static const uint64_t known_seed = UINT64_C(0x6c696d6974);
+    uint64_t difference = mcds__hash(known_seed, mcds_text("alice")) ^
+                          mcds__hash(known_seed, mcds_text("m126861341"));
+    (void)state;
+    assert_int_equal(difference >> 44, 0);
+    assert_int_equal(difference % 1024, 0);
+    for (mcds_limit_form form = MCDS_LIMIT_BUCKET; form <= MCDS_LIMIT_WINDOW; form++)
+        assert_int_equal(cost_beside("m126861341", form), cost_beside("bob", form));
+}
+
+/* Of more identities than a set has entries, the one that ends first is forgotten. Those of other handles
+ * are others. */
+static void the_first_to_end_is_forgotten(void **state)
+{
+    static struct mcds__refusals refusals, others;
+    struct fake_env fake;
+    char names[MCDS__REFUSALS_WAYS + 1][16];
+    uint32_t count = 0;
+    (void)state;
+    fake_env_init(&fake, 3);
+    mcds__refusals_init(&refusals, &fake.env);
+    mcds__refusals_init(&others, &fake.env);
+    assert_true(refusals.seed != others.seed);
+    for (uint32_t i = 0; count <= MCDS__REFUSALS_WAYS; i++) {
+        (void)snprintf(names[count], sizeof names[count], "%u", i);
+        uint64_t hash = mcds__hash(refusals.seed, mcds_text(names[count]));
+        count += hash % MCDS__REFUSALS_SETS == 0;
+    }
+    for (uint32_t i = 0; i < MCDS__REFUSALS_WAYS; i++)
+        mcds__refusals_note(&refusals, mcds_text(names[i]), i == 1 ? 900 : 1000 + i);
+    for (uint32_t i = 0; i < MCDS__REFUSALS_WAYS; i++) {
+        int64_t until_ms = i == 1 ? 900 : 1000 + i;
+        assert_true(mcds__refusals_has(&refusals, mcds_text(names[i]), until_ms - 1));
+        assert_false(mcds__refusals_has(&refusals, mcds_text(names[i]), until_ms));
+        assert_false(mcds__refusals_has(&others, mcds_text(names[i]), 1));
+    }
+    mcds__refusals_note(&refusals, mcds_text(names[MCDS__REFUSALS_WAYS]), 500);
+    for (uint32_t i = 0; i <= MCDS__REFUSALS_WAYS; i++)
+        assert_int_equal(mcds__refusals_has(&refusals, mcds_text(names[i]), 1), i != 1);
+    /* An identity has one entry, and only its own is forgotten. */
+    mcds__refusals_note(&refusals, mcds_text(names[0]), 2000);
+    mcds__refusals_forget(&refusals, mcds_text(names[0]));
+    assert_false(mcds__refusals_has(&refusals, mcds_text(names[0]), 1));
+    assert_true(mcds__refusals_has(&refusals, mcds_text(names[2]), 1));
+    assert_int_equal(fake.blocks, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(refusals_write_nothing),
     cmocka_unit_test(a_take_after_the_time_costs_one),
     cmocka_unit_test(what_others_change_counts_at_once),
     cmocka_unit_test(others_are_not_refused),
     cmocka_unit_test(a_slow_clock_is_reported),
+    cmocka_unit_test(a_stranger_slows_no_other),
+    cmocka_unit_test(the_first_to_end_is_forgotten),
 };
 
 int main(void)

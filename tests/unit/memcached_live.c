@@ -381,6 +381,25 @@ static uint32_t count_connections(mcds_store *store, const char *route)
     return count;
 }
 
+/* A bit for each key that has the connection of the first one. */
+static uint32_t keys_beside_first(mcds_store *store)
+{
+    uint64_t first = 0;
+    uint32_t beside = 0;
+    for (uint32_t i = 0; i < 32; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "k%u", i);
+        mcds_request set = request_of(MCDS_SET, key, "v");
+        mcds_request get = request_of(MCDS_GET, key, "");
+        assert_int_equal(ask(store, &set), MCDS_OUT_OK);
+        assert_int_equal(ask(store, &get), MCDS_OUT_OK);
+        if (i == 0)
+            first = get.reply.cas.connection;
+        beside |= (uint32_t)(get.reply.cas.connection == first) << i;
+    }
+    return beside;
+}
+
 static void keys_are_spread_over_connections(void **state)
 {
     struct live *live = *state;
@@ -395,6 +414,12 @@ static void keys_are_spread_over_connections(void **state)
     mcds_close(store);
     store = open_store(live);
     assert_int_equal(count_connections(store, "route"), 1);
+    /* Nobody can choose keys that share a connection: each store spreads them in another way. */
+    uint32_t beside = keys_beside_first(store);
+    assert_int_equal(keys_beside_first(store), beside);
+    mcds_close(store);
+    store = open_store(live);
+    assert_int_not_equal(keys_beside_first(store), beside);
     mcds_close(store);
     live->uri[used] = '\0';
     (void)snprintf(live->uri + used, sizeof live->uri - used, "&connections=5");

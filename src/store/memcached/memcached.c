@@ -179,6 +179,7 @@ static int memcached_open(const struct mcds_uri *uri, const mcds_env *env, void 
     if (backend == NULL)
         return mcds__fail_memory("store", NULL, NULL);
     backend->env = env;
+    backend->seed = mcds__random_u64(env);
     int result = refuse_secrets(uri);
     if (result == MCDS_OK)
         result = set_options(backend, uri);

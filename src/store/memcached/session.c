@@ -70,7 +70,7 @@ static struct mcds__connection *connection_of(struct mcds__memcached_session *se
     uint32_t connection = (server + request->copy) % backend->server_count *
                           backend->connections;
     if (backend->connections > 1)
-        connection += (uint32_t)(mcds__hash(0, route) % backend->connections);
+        connection += (uint32_t)(mcds__hash(backend->seed, route) % backend->connections);
     assert(connection < session->connection_count);
     return &session->connections[connection];
 }

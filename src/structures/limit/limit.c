@@ -276,6 +276,7 @@ int mcds_limit_open(mcds_store *store, const char *name, const mcds_limit_option
     mcds__key_begin(&limit->blocks, mcds__store_ns(store), MCDS__TAG_LIMIT_BLOCK, name);
     mcds__map_init(&limit->keyed.map, store, &root, MCDS__KIND_LIMIT, 0, other_forms, 0);
     limit->keyed.map.flat = MCDS__LIMIT_DEPTH;
+    mcds__refusals_init(&limit->refusals, mcds__store_env(store));
     *limit_out = limit;
     return MCDS_OK;
 }

@@ -2,46 +2,76 @@
 #include "structures/limit/refusals.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "base/environment.h"
 #include "base/hash/hash.h"
 
-#define HASH_SEED UINT64_C(0x6c696d6974)
 /* The low bits of an entry are the time, enough until the year 2527; the others are of the hash. */
 #define TIME_BITS 44
 #define TIME_MAX ((INT64_C(1) << TIME_BITS) - 1)
+#define WAYS MCDS__REFUSALS_WAYS
 
-static _Atomic uint64_t *refusal_of(struct mcds__refusals *refusals, mcds_bytes identity,
-                                    uint64_t *bits_out)
+void mcds__refusals_init(struct mcds__refusals *refusals, const mcds_env *env)
 {
-    uint64_t hash = mcds__hash(HASH_SEED, identity);
-    assert(identity.length > 0);
-    *bits_out = hash >> TIME_BITS;
-    return &refusals->entries[hash % MCDS__REFUSALS];
+    memset(refusals, 0, sizeof *refusals);
+    refusals->seed = mcds__random_u64(env);
 }
 
+/* The entries that the identity may have. */
+static _Atomic uint64_t *refusals_set_of(struct mcds__refusals *refusals, mcds_bytes identity,
+                                         uint64_t *bits_out)
+{
+    uint64_t hash = mcds__hash(refusals->seed, identity);
+    assert(identity.length > 0);
+    *bits_out = hash >> TIME_BITS;
+    return refusals->entries[hash % MCDS__REFUSALS_SETS];
+}
+
+static int64_t refusal_time_of(uint64_t entry)
+{
+    return (int64_t)(entry & (uint64_t)TIME_MAX);
+}
+
+/* The entry of the identity, or else the one that ends first. An empty one ends before all. */
 void mcds__refusals_note(struct mcds__refusals *refusals, mcds_bytes identity, int64_t until_ms)
 {
     uint64_t bits;
-    _Atomic uint64_t *entry = refusal_of(refusals, identity, &bits);
-    uint64_t time_ms = until_ms < 0          ? 0
-                       : until_ms > TIME_MAX ? (uint64_t)TIME_MAX
-                                             : (uint64_t)until_ms;
-    assert(bits >> (64 - TIME_BITS) == 0);
-    atomic_store_explicit(entry, bits << TIME_BITS | time_ms, memory_order_relaxed);
+    _Atomic uint64_t *set = refusals_set_of(refusals, identity, &bits);
+    int64_t time_ms = until_ms < 0 ? 0 : until_ms > TIME_MAX ? TIME_MAX : until_ms;
+    int64_t first_ms = INT64_MAX;
+    size_t place = WAYS;
+    for (size_t way = 0; way < WAYS; way++) {
+        uint64_t entry = atomic_load_explicit(&set[way], memory_order_relaxed);
+        int64_t ends_ms = entry != 0 && entry >> TIME_BITS == bits ? -1
+                                                                   : refusal_time_of(entry);
+        if (ends_ms < first_ms) {
+            first_ms = ends_ms;
+            place = way;
+        }
+    }
+    assert(place < WAYS && bits >> (64 - TIME_BITS) == 0);
+    atomic_store_explicit(&set[place], bits << TIME_BITS | (uint64_t)time_ms,
+                          memory_order_relaxed);
 }
 
 void mcds__refusals_forget(struct mcds__refusals *refusals, mcds_bytes identity)
 {
     uint64_t bits;
-    _Atomic uint64_t *entry = refusal_of(refusals, identity, &bits);
-    if (atomic_load_explicit(entry, memory_order_relaxed) >> TIME_BITS == bits)
-        atomic_store_explicit(entry, 0, memory_order_relaxed);
+    _Atomic uint64_t *set = refusals_set_of(refusals, identity, &bits);
+    for (size_t way = 0; way < WAYS; way++)
+        if (atomic_load_explicit(&set[way], memory_order_relaxed) >> TIME_BITS == bits)
+            atomic_store_explicit(&set[way], 0, memory_order_relaxed);
 }
 
 bool mcds__refusals_has(struct mcds__refusals *refusals, mcds_bytes identity, int64_t now_ms)
 {
     uint64_t bits;
-    uint64_t entry = atomic_load_explicit(refusal_of(refusals, identity, &bits),
-                                          memory_order_relaxed);
-    return entry >> TIME_BITS == bits && (int64_t)(entry & (uint64_t)TIME_MAX) > now_ms;
+    _Atomic uint64_t *set = refusals_set_of(refusals, identity, &bits);
+    for (size_t way = 0; way < WAYS; way++) {
+        uint64_t entry = atomic_load_explicit(&set[way], memory_order_relaxed);
+        if (entry >> TIME_BITS == bits && refusal_time_of(entry) > now_ms)
+            return true;
+    }
+    return false;
 }

@@ -2,7 +2,9 @@
  *
  * A take of such an identity reads before it writes. So an identity that is refused again and again
  * writes nothing. The table only decides whether a take reads first. The store decides whether the
- * take passes. So the table may forget, and two identities may use one entry. */
+ * take passes. So the table may forget, and two identities may be taken for one, which costs a round
+ * trip. Strangers choose identities. So each handle has a seed of its own, and an identity has one of
+ * several entries. */
 #ifndef MCDS_STRUCTURES_LIMIT_REFUSALS_H
 #define MCDS_STRUCTURES_LIMIT_REFUSALS_H
 
@@ -10,12 +12,17 @@
 
 #include "mcds.h"
 
-#define MCDS__REFUSALS 1024
+#define MCDS__REFUSALS_SETS 256
+#define MCDS__REFUSALS_WAYS 4
 
 struct mcds__refusals {
-    _Atomic uint64_t entries[MCDS__REFUSALS]; /* bits of the hash, and the time; 0: empty */
+    uint64_t seed; /* of the hash of identities */
+    /* Bits of the hash, and the time; 0: empty. */
+    _Atomic uint64_t entries[MCDS__REFUSALS_SETS][MCDS__REFUSALS_WAYS];
 };
 
+/* Empty, with a random seed. */
+void mcds__refusals_init(struct mcds__refusals *refusals, const mcds_env *env);
 /* The identity was refused. If nothing changes, it is refused until this time. */
 void mcds__refusals_note(struct mcds__refusals *refusals, mcds_bytes identity,
                          int64_t until_ms);

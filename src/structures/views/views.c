@@ -11,7 +11,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
-#include "base/hash/hash.h"
+#include "base/hash/siphash.h"
 
 #define FLUSH_MS_DEFAULT 60000
 #define FLUSH_MS_MIN 1000
@@ -207,7 +207,7 @@ int mcds_views_hit_start(mcds_views *views, const char *page, uint32_t n,
     hit->check.needs_cas = true;
     hit->views = views;
     hit->slot = mcds__tally_at(mcds__wall_ms(hit->base.env), views->flush_ms);
-    hit->page_hash = mcds__hash(0, mcds_text(page));
+    hit->page_hash = mcds__siphash(views->hash_key, mcds_text(page));
     hit->stage = HIT_BEGIN;
     hit->place = NULL;
     memcpy(hit->page, page, strlen(page) + 1);
@@ -280,6 +280,8 @@ int mcds_views_open(mcds_store *store, const char *name, const mcds_views_option
     views->load = own.load;
     views->save = own.save;
     views->context = own.context;
+    views->hash_key[0] = mcds__random_u64(mcds__store_env(store));
+    views->hash_key[1] = mcds__random_u64(mcds__store_env(store));
     if (!views_make_keys(views, name)) {
         mcds_views_close(views);
         return mcds__fail_memory("views", name, NULL);
