@@ -52,18 +52,31 @@ static bool is_possible(const struct mcds__sized_layout *layout, size_t size)
     return size >= sizeof(size_t) && size <= layout->size + MCDS__SIZED_GROWTH_MAX;
 }
 
-int mcds__sized_check(enum mcds__sized which, const void *given)
+static int refuse_size(const struct mcds__sized_layout *layout, size_t size)
 {
-    const struct mcds__sized_layout *layout = &mcds__sized_layouts[which];
-    size_t size = sized_size_of(layout, given);
     char noun[NOUN_MAX];
-    if (is_possible(layout, size))
-        return MCDS_OK;
     return mcds__fail_saying(
         MCDS__ERROR(MCDS_INVALID, STRUCT_SIZE, .noun = sized_noun_of(layout, noun),
                     .option = "size", .wanted_max = (int64_t)layout->size, MCDS__FOUND(size)),
         "%s: its size is %zu; set it to sizeof(%s), %zu in this version, or to 0", layout->name,
         size, layout->name, layout->size);
+}
+
+int mcds__sized_check(enum mcds__sized which, const void *given)
+{
+    const struct mcds__sized_layout *layout = &mcds__sized_layouts[which];
+    size_t size = sized_size_of(layout, given);
+    return is_possible(layout, size) ? MCDS_OK : refuse_size(layout, size);
+}
+
+int mcds__sized_check_least(enum mcds__sized which, const void *given, size_t least)
+{
+    const struct mcds__sized_layout *layout = &mcds__sized_layouts[which];
+    size_t size;
+    assert(least <= layout->known);
+    memcpy(&size, given, sizeof size);
+    return size > 0 && size < least ? refuse_size(layout, size)
+                                    : mcds__sized_check(which, given);
 }
 
 int mcds__sized_read(enum mcds__sized which, const void *given, void *ours)

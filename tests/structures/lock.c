@@ -436,6 +436,7 @@ static const struct suite_case cases[] = {
     CASE(steps_of_the_wall_clock_move_no_lease),
     CASE(waiting_runs_out),
     CASE(a_watch_follows_the_holders),
+    CASE(a_watch_needs_the_tenure),
     CASE(a_watch_reports_no_attempt_and_no_renewal),
     CASE(a_watch_reports_a_fence_that_fell),
     CASE(a_watch_runs_out),

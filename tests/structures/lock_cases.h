@@ -31,6 +31,7 @@ void one_holder_at_a_time(struct suite *suite);
 
 /* Those of lock_watch.c. */
 void a_watch_follows_the_holders(struct suite *suite);
+void a_watch_needs_the_tenure(struct suite *suite);
 void a_watch_reports_no_attempt_and_no_renewal(struct suite *suite);
 void a_watch_reports_a_fence_that_fell(struct suite *suite);
 void a_watch_runs_out(struct suite *suite);

@@ -32,6 +32,41 @@ void a_watch_follows_the_holders(struct suite *suite)
     close_rivals(&r);
 }
 
+/* Without the tenure, each watch would report the same holder again. The bytes after the size are
+ * of the caller. */
+void a_watch_needs_the_tenure(struct suite *suite)
+{
+    struct rivals r;
+    mcds_lock_holder holders[2];
+    const size_t whole = offsetof(mcds_lock_holder, intended) + sizeof holders[0].intended;
+    open_rivals(suite, &r, 60000);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_try_acquire, r.theirs, &r.other);
+    for (size_t size = 1; size <= whole; size++) {
+        bool is_enough = size >= offsetof(mcds_lock_holder, tenure) + sizeof(uint64_t);
+        memset(holders, 0, sizeof holders);
+        memset((uint8_t *)holders + size, 0xa5, sizeof holders - size);
+        holders[0].size = size;
+        if (size < sizeof size)
+            memset((uint8_t *)holders + sizeof size, 0xa5, sizeof holders - sizeof size);
+        CHECK(is_enough ? MCDS_OK : MCDS_INVALID, suite, mcds_lock_watch, r.mine, 0, holders);
+        if (!is_enough)
+            CHECK_SENTENCE("mcds_lock_holder: its size is");
+        CHECK(is_enough ? MCDS_BUSY : MCDS_INVALID, suite, mcds_lock_watch, r.mine, 0, holders);
+        assert_int_equal(holders[0].size, size);
+        for (size_t i = size < sizeof size ? sizeof size : size; i < sizeof holders; i++)
+            assert_int_equal(((uint8_t *)holders)[i], 0xa5);
+    }
+    memset(holders, 0, sizeof holders);
+    memset((uint8_t *)holders + whole, 0xa5, sizeof holders - whole);
+    CHECK(MCDS_OK, suite, mcds_lock_watch, r.mine, 0, holders);
+    CHECK(MCDS_BUSY, suite, mcds_lock_watch, r.mine, 0, holders);
+    assert_int_equal(holders[0].size, whole);
+    for (size_t i = whole; i < sizeof holders; i++)
+        assert_int_equal(((uint8_t *)holders)[i], 0xa5);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_release, r.theirs, &r.other);
+    close_rivals(&r);
+}
+
 /* Each attempt increments the fence, and a renewal writes the lease. */
 void a_watch_reports_no_attempt_and_no_renewal(struct suite *suite)
 {

@@ -32,6 +32,10 @@ static void the_newest_lines_are_kept(void **state)
     assert_int_equal(length, strlen(whole));
     assert_non_null(strstr(whole, "note 44."));
     assert_null(strstr(whole, "note 43."));
+    part[0] = 'x';
+    assert_int_equal(mcds_sim_timeline(sim, part, 0), 0);
+    assert_int_equal(mcds_sim_timeline(sim, NULL, sizeof part), 0);
+    assert_int_equal(part[0], 'x');
     for (size_t capacity = 1; capacity <= length + 2; capacity++) {
         memset(part, 'x', capacity + 1);
         size_t got = mcds_sim_timeline(sim, part, capacity);
