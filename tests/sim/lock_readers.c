@@ -11,15 +11,20 @@
 #include "mcds.h"
 #include "sim/play.h"
 
-#define CLIENTS_MAX 4
-#define CLIENTS play_clients(CLIENTS_MAX)
+#define CLIENTS_MAX 17
+#define CLIENTS_USUAL 4
 #define ROUNDS 5
+#define STEPS_MAX 1000000
+#define HURRY 8       /* times as many rounds */
 #define LEASE_MS 6001 /* not of whole seconds */
 #define WAIT_MS 60000
 #define NS_PER_MS INT64_C(1000000)
 /* In less than that a writer has the lock that readers share without a gap: a lease, and its spare
  * time on a server that counts seconds. */
 #define PATIENCE_NS (12 * 1000 * NS_PER_MS)
+
+/* Not long after a writer has begun to wait, no further reader begins to share the lock. */
+#define JOINED_NS (2000 * NS_PER_MS)
 
 enum { TAG_ACQUIRE = 1, TAG_RENEW, TAG_RELEASE, TAG_WORK, TAG_DEAD };
 
@@ -33,10 +38,13 @@ struct tenure {
 
 struct world {
     mcds_sim *sim;
+    uint32_t clients;
     bool loses; /* the server may forget */
     bool
         crowds; /* all but the first client share it again and again; the first wants it alone */
+    bool hurries; /* the same, and each shares it for a round trip */
     uint64_t seed;
+    int64_t waits_ns; /* since then the first client waits to have it alone; 0: it does not */
     struct tenure tenures[CLIENTS_MAX];
     uint64_t fence_most;           /* of all */
     uint64_t fence_most_exclusive; /* of writers */
@@ -50,6 +58,7 @@ struct world {
     uint64_t lost;
     uint64_t ambiguous;
     uint64_t longest_ns; /* that a writer has waited */
+    uint64_t joined_ns;  /* when it had waited for so long, a reader still began to share it */
 };
 
 struct user {
@@ -87,6 +96,8 @@ static void begin_round(struct user *user, mcds_sim_client *client)
     user->lease = (mcds_lease)MCDS_LEASE_INIT;
     user->shared = wants_to_share(user, client);
     user->asked_ns = mcds_sim_now_ns(user->world->sim);
+    if (!user->shared)
+        user->world->waits_ns = user->asked_ns;
     int result = user->shared ? mcds_lock_acquire_shared_start(
                                     user->lock, WAIT_MS, &user->lease, pipeline, TAG_ACQUIRE)
                               : mcds_lock_acquire_start(user->lock, WAIT_MS, &user->lease,
@@ -99,7 +110,7 @@ static void check_others(struct user *user, int64_t now_ns)
 {
     struct world *world = user->world;
     struct tenure *mine = user->tenure;
-    for (uint32_t i = 0; i < CLIENTS; i++) {
+    for (uint32_t i = 0; i < world->clients; i++) {
         struct tenure *other = &world->tenures[i];
         if (other == mine || !other->active || now_ns >= other->end_ns)
             continue;
@@ -131,6 +142,12 @@ static void check_fence(struct user *user)
         world->fence_most_exclusive = mine->fence;
 }
 
+static void note_most(uint64_t *most, int64_t ns)
+{
+    if (ns > 0 && (uint64_t)ns > *most)
+        *most = (uint64_t)ns;
+}
+
 static void note_grant(struct user *user, mcds_sim_client *client)
 {
     struct world *world = user->world;
@@ -148,8 +165,12 @@ static void note_grant(struct user *user, mcds_sim_client *client)
                   (unsigned long long)mine->fence);
     check_others(user, now_ns);
     check_fence(user);
-    if (!mine->shared && (uint64_t)(now_ns - user->asked_ns) > world->longest_ns)
-        world->longest_ns = (uint64_t)(now_ns - user->asked_ns);
+    if (mine->shared && world->waits_ns > 0)
+        note_most(&world->joined_ns, now_ns - world->waits_ns);
+    if (!mine->shared)
+        note_most(&world->longest_ns, now_ns - user->asked_ns);
+    if (!mine->shared)
+        world->waits_ns = 0;
 }
 
 static void begin_release(struct user *user, mcds_sim_client *client)
@@ -174,7 +195,8 @@ static void end_acquire(struct user *user, mcds_sim_client *client, int result)
         return;
     }
     note_grant(user, client);
-    int64_t work_ns = (int64_t)(mcds_sim_client_number(client) * 700) * NS_PER_MS;
+    uint32_t work_ms = world->hurries ? 1 : mcds_sim_client_number(client) * 700;
+    int64_t work_ns = work_ms * NS_PER_MS;
     assert_int_equal(mcds_sim_client_sleep(client, work_ns, TAG_WORK), MCDS_OK);
 }
 
@@ -263,23 +285,26 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
     mcds_lock_options lock_options = MCDS_LOCK_OPTIONS_INIT;
     lock_options.lease_ms = LEASE_MS;
     world.seed = options.seed;
+    world.clients = play_clients(world.hurries ? CLIENTS_MAX : CLIENTS_USUAL);
     assert_int_equal(play_open(&options, &world.sim), MCDS_OK);
-    for (uint32_t i = 0; i < CLIENTS; i++) {
+    for (uint32_t i = 0; i < world.clients; i++) {
         users[i] = (struct user){
             .world = &world,
             .tenure = &world.tenures[i],
             .lease = MCDS_LEASE_INIT,
-            .rounds = play_calls(ROUNDS) * (world.crowds && i > 0 ? 8 : 1),
+            .rounds = play_calls(ROUNDS) * (world.hurries && i > 0  ? HURRY
+                                            : world.crowds && i > 0 ? 8
+                                                                    : 1),
         };
         assert_int_equal(mcds_sim_client_add(world.sim, program, &users[i], &client), MCDS_OK);
         assert_int_equal(
             mcds_lock_open(mcds_sim_client_store(client), "job", &lock_options, &users[i].lock),
             MCDS_OK);
     }
-    const char *wrong = play_run(world.sim, 200000, find_violation, &world);
+    const char *wrong = play_run(world.sim, STEPS_MAX, find_violation, &world);
     if (wrong != NULL)
         violate(&world, wrong);
-    for (uint32_t i = 0; i < CLIENTS; i++)
+    for (uint32_t i = 0; i < world.clients; i++)
         mcds_lock_close(users[i].lock);
     play_close(world.sim);
     totals->granted += world.granted;
@@ -290,8 +315,8 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
     totals->out_of_order += world.out_of_order;
     totals->lost += world.lost;
     totals->ambiguous += world.ambiguous;
-    if (world.longest_ns > totals->longest_ns)
-        totals->longest_ns = world.longest_ns;
+    note_most(&totals->longest_ns, (int64_t)world.longest_ns);
+    note_most(&totals->joined_ns, (int64_t)world.joined_ns);
     return world.violation;
 }
 
@@ -305,12 +330,13 @@ static mcds_sim_options modern(mcds_sim_options options)
 static void tell(const struct world *totals)
 {
     print_message("granted %llu, shared %llu, together %llu, renewed %llu, lost %llu, "
-                  "ambiguous %llu, overlaps %llu, longest wait %llu ms\n",
+                  "ambiguous %llu, overlaps %llu, longest wait %llu ms, last join %llu ms\n",
                   (unsigned long long)totals->granted, (unsigned long long)totals->shared,
                   (unsigned long long)totals->together, (unsigned long long)totals->renewed,
                   (unsigned long long)totals->lost, (unsigned long long)totals->ambiguous,
                   (unsigned long long)totals->overlaps,
-                  (unsigned long long)(totals->longest_ns / NS_PER_MS));
+                  (unsigned long long)totals->longest_ns / NS_PER_MS,
+                  (unsigned long long)totals->joined_ns / NS_PER_MS);
 }
 
 static void writers_exclude_readers_while_the_server_forgets_nothing(void **state)
@@ -350,10 +376,28 @@ static void readers_do_not_starve_a_writer(void **state)
     assert_true(totals.longest_ns < PATIENCE_NS);
 }
 
+/* Each reader changes the value twice for each time that it shares the lock, so a write of a writer that
+ * waits is mostly refused. */
+static void readers_in_a_hurry_do_not_keep_a_writer_out(void **state)
+{
+    (void)state;
+    struct world totals = {.sim = NULL};
+    PLAY (seed, 2) {
+        mcds_sim_options options = MCDS_SIM_OPTIONS_INIT;
+        options.seed = seed;
+        options.seconds = seed % 2 == 0;
+        assert_null(run(options, (struct world){.crowds = true, .hurries = true}, &totals));
+    }
+    tell(&totals);
+    SEEN(totals.together > 0);
+    assert_true(totals.joined_ns < JOINED_NS);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(writers_exclude_readers_while_the_server_forgets_nothing),
     cmocka_unit_test(readers_and_writers_that_are_overtaken_are_told),
     cmocka_unit_test(readers_do_not_starve_a_writer),
+    cmocka_unit_test(readers_in_a_hurry_do_not_keep_a_writer_out),
 };
 
 PLAY_MAIN("lock_readers")

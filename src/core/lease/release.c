@@ -5,6 +5,7 @@
  *                                compare and delete
  *   LOOK    get lease            after a refusal or a batch without a reply
  *   GUARD   add a tombstone      the key is missing, but an add of ours may still arrive
+ *           cas lease            the same where a cas of ours may: the value as it is, or a tombstone
  *   LEAVE   cas lease            a reader that is not the last: the value without it
  *
  * A reader always begins with a LOOK.
@@ -112,6 +113,20 @@ static enum mcds__step take_refusals(struct mcds__lease_call *call,
     return end_kept(call, operation);
 }
 
+/* The lease is not in the store, but the write that was to acquire it may still arrive. An add fails
+ * while there is a value, and a cas when the value has been written again. */
+static enum mcds__step ask_guard(struct mcds__lease_call *call,
+                                 struct mcds__operation *operation, mcds_cas_token cas)
+{
+    bool is_missing = cas.connection == 0;
+    bool is_shared = !is_missing && call->is_reader && call->seen.count > 0;
+    assert((call->lease->state & MCDS__LEASE_DOUBT) != 0);
+    return lease_release_ask(
+        call, operation, GUARD,
+        is_shared ? mcds__readers_leave(call, cas)
+                  : mcds__lease_bury(call, is_missing ? MCDS_ADD : MCDS_CAS, cas));
+}
+
 static enum mcds__step lease_release_take_look(struct mcds__lease_call *call,
                                                struct mcds__operation *operation)
 {
@@ -126,14 +141,17 @@ static enum mcds__step lease_release_take_look(struct mcds__lease_call *call,
                    : ask_let_go(call, operation);
     case LEASE_MISSING:
         if ((call->lease->state & MCDS__LEASE_DOUBT) != 0)
-            return lease_release_ask(call, operation, GUARD,
-                                     mcds__lease_bury(call, MCDS_ADD, (mcds_cas_token){0, 0}));
+            return ask_guard(call, operation, (mcds_cas_token){0, 0});
         return end_gone(call, operation);
     case LEASE_UNSEEN:
         return lease_release_take_trouble(call, operation, &look->reply);
     case LEASE_DAMAGED:
         (void)mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(FOREIGN));
         return call->doubt ? end_kept(call, operation) : end_gone(call, operation);
+    case LEASE_FREE: /* a cas of ours may compare with this value */
+        if ((call->lease->state & MCDS__LEASE_DOUBT) != 0)
+            return ask_guard(call, operation, look->reply.cas);
+        return end_gone(call, operation);
     default:
         return end_gone(call, operation);
     }
@@ -181,7 +199,7 @@ static enum mcds__step take_let_go(struct mcds__lease_call *call,
     }
 }
 
-/* A late add must not bring the lease back. What refused the tombstone may be that add. */
+/* A late write must not bring the lease back. What refused the guard may be that write. */
 static enum mcds__step take_guard(struct mcds__lease_call *call,
                                   struct mcds__operation *operation)
 {
@@ -191,7 +209,9 @@ static enum mcds__step take_guard(struct mcds__lease_call *call,
         call->doubt = true;
         return lease_release_take_trouble(call, operation, reply);
     }
-    if (reply->outcome == MCDS_OUT_NOT_STORED && call->takes <= LOOKS_MAX)
+    bool is_refused = reply->outcome == MCDS_OUT_NOT_STORED ||
+                      reply->outcome == MCDS_OUT_EXISTS || reply->outcome == MCDS_OUT_MISS;
+    if (is_refused && call->takes <= (call->is_reader ? READER_LOOKS_MAX : LOOKS_MAX))
         return lease_release_ask_look(call, operation);
     return end_gone(call, operation);
 }
