@@ -223,7 +223,7 @@ static void describe_fate(const struct worker *worker, bool is_last, char *out, 
     if (watch_now_ns() >= worker->job.deadline_ns)
         (void)snprintf(out, capacity, "another worker may have the job");
     else if (is_last)
-        (void)snprintf(out, capacity, "the job is dead at its next claim");
+        (void)snprintf(out, capacity, "the job is dead");
     else if (worker->again_ms > 0)
         (void)snprintf(out, capacity, "the job is due again in %s", delay);
     else
@@ -251,7 +251,7 @@ static const char *worker_ended(void *handle, int status, enum command_end end)
     struct worker *worker = handle;
     worker->is_done = end == END_BY_ITSELF && status == STATUS_DONE;
     uint64_t tries = number_of(worker->command, OPTION_TRIES, QUEUE_TRIES);
-    bool is_last = tries > 0 && worker->job.tries >= tries; /* the next claim finds it dead */
+    bool is_last = tries > 0 && worker->job.tries >= tries; /* the release makes it dead */
     worker->again_ms = end != END_BY_US && !is_last
                            ? number_of(worker->command, OPTION_DELAY, AGAIN_MS)
                            : 0;

@@ -72,9 +72,13 @@ extern "C" {
  *             break;
  *
  * Dead jobs. With `tries`, a job that crashes its workers cannot block the queue: after this many
- * claims it is dead. All workers of a queue should use the same number; each handle applies its
- * own. A dead job is kept until it is discarded or the queue is dropped. To retry dead jobs, push
- * each job that mcds_queue_dead visits, and then discard it.
+ * claims it is dead. A worker that gives a job back at its last try makes it dead at once; if the
+ * worker dies instead, the next claim does. All workers of a queue should use the same number;
+ * each handle applies its own. A dead job is kept until it is discarded, or the queue is dropped,
+ * or a worker whose claim had ended reports late that the job is done. To retry dead jobs, push
+ * each job that mcds_queue_dead visits, and then discard it. A job that was pushed again is another
+ * job: a late report for the dead one does not affect it. A report that is late leaves an entry of
+ * about 60 bytes in the store for two hours.
  *
  * Jobs that are delayed or take long stay in their part, and later parts are used meanwhile. A
  * handle remembers up to 1 024 parts in which no job is due, which is about 200 000 small jobs
@@ -238,8 +242,9 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_many_start(mcds_queue *queue, const mc
  *              done.
  * Cost:        1. One call in about twenty rewrites a part, which takes 2 more. A handle's first
  *              call takes 1 more, as does a call after one that found no job.
- *              2 to 5 more when the first part of the queue has no more jobs, and 3 more for each
- *              job that is found dead. A wait costs 1 for each poll, or 2 if the last part is new
+ *              2 to 5 more when the first part of the queue has no more jobs, 3 more for each job
+ *              that is found dead, and 1 more if was_lost is set. A wait costs 1 for each poll, or
+ *              2 if the last part is new
  * Lost reply:  MCDS_AMBIGUOUS: the previous job is done, or not, or not yet. Another job may have
  *              been claimed; it is handed out again when that claim ends. Call again with the
  *              same `job`
@@ -261,7 +266,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_next_start(mcds_queue *queue, uint32_t wait
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty
  *              After MCDS_OK and MCDS_LOST the job is empty. After any other failure it is held.
- * Cost:        1
+ * Cost:        1. 1 more for MCDS_LOST: if the job is a dead job, it is erased there
  * Lost reply:  MCDS_AMBIGUOUS: done, or not, or not yet. Call again; MCDS_LOST can then mean that
  *              the first call was applied
  * Threads:     as mcds_queue_next */
@@ -270,13 +275,14 @@ MCDS_API MCDS_CHECKED int mcds_queue_done_start(mcds_queue *queue, mcds_job *job
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
 /* Gives the job back. It is handed out again after delay_ms, at its old place in the order, and
- * keeps its tries. A handle that has read the part of the job before may find the job up to 5 s
- * later.
+ * keeps its tries. If they have reached the tries of the handle, the job becomes a dead job
+ * instead, and delay_ms is not used. A handle that has read the part of the job before may find
+ * the job up to 5 s later.
  * Arguments:   job       in and out; held
  *              delay_ms  at most 7 days
  * Returns:     as mcds_queue_done; MCDS_LOST: nothing was changed
- * Cost:        1
- * Lost reply:  as mcds_queue_done: given back, or not, or not yet
+ * Cost:        1. 3 more if the job becomes dead
+ * Lost reply:  as mcds_queue_done: given back or dead, or not, or not yet
  * Threads:     as mcds_queue_next */
 MCDS_API MCDS_CHECKED int mcds_queue_again(mcds_queue *queue, mcds_job *job, uint64_t delay_ms);
 MCDS_API MCDS_CHECKED int mcds_queue_again_start(mcds_queue *queue, mcds_job *job,

@@ -310,6 +310,9 @@
     X(HELD, HELD, "it is held; drop it after its holder has released it")                      \
     X(CLAIM_ENDED, LEASE_OVER,                                                                 \
       "the claim has ended, and another worker may have claimed or done the job since")        \
+    X(JOBS_GONE, GONE,                                                                         \
+      "the store has lost some of its jobs: it was restarted or flushed, or it evicts; the "   \
+      "other jobs are kept; this is reported until the queue is dropped")                      \
     X(PARTS_FILLED, CONTENDED,                                                                 \
       "other callers fill the parts of the queue faster than this call can push to them")      \
     X(JOBS_MAY_BE_LOST, UNSUPPORTED,                                                           \

@@ -426,17 +426,21 @@ class AgreeTest(unittest.TestCase):
         found = maps.read(self.server, b"mcds:q1:jobs")
         incarnation, first, last = jobs.numbers(found.pop(b"h")[0])
         self.assertTrue(first > 0 and last > first)
-        kept, dead = {}, []
+        kept, dead, marks = {}, [], []
         for element, (value, expires) in found.items():
             self.assertEqual(element[1:9], incarnation.to_bytes(8, "little"))
             number = int.from_bytes(element[9:15], "little")
+            if element[:1] == b"x" and value == b"":
+                marks.append((number, int.from_bytes(element[15:], "little")))
+                self.assertAlmostEqual(expires / 1000 - time.time(), 7200, delta=60)
+                continue
             if element[:1] == b"x":
                 dead.append(jobs.dead(value))
                 continue
             self.assertEqual((element[:1], len(element)), (b"p", 15))
             kept[number] = jobs.Part(value)
             self.assertEqual(expires > 0, number < first)
-        self.assertEqual(dead, [(1, b"job 299")])
+        self.assertEqual((dead, marks), ([(1, b"job 299")], [(0, 0)]))
         self.assertEqual(sorted(kept), list(range(last + 1)))
         left = [job for number in sorted(kept) for job in kept[number].jobs]
         self.assertEqual([job[4] for job in left], [b"job %d" % i for i in range(300, 700)])

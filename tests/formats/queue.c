@@ -27,18 +27,24 @@ static mcds_queue *open_queue(mcds_store *store, const char *name)
     return queue;
 }
 
-/* Some jobs are done, one is dead, one is claimed, one is delayed, and the others wait. */
+/* Some jobs are done, one of them twice. One is dead, one is claimed, one is delayed, and the others
+ * wait. */
 static void write_jobs(mcds_queue *queue)
 {
     mcds_job job = MCDS_JOB_INIT;
+    mcds_job late = MCDS_JOB_INIT;
     mcds_value value = MCDS_VALUE_INIT;
     char text[16];
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(text, sizeof text, "job %d", i);
         must(mcds_queue_push(queue, mcds_text(text), i == MANY - 1 ? 3600000 : 0));
     }
-    for (int i = 0; i < DONE; i++)
+    for (int i = 0; i < DONE; i++) {
         must(mcds_queue_next(queue, 0, &job, &value));
+        if (i == 0)
+            late = job;
+    }
+    must(mcds_queue_done(queue, &late) == MCDS_LOST ? MCDS_OK : MCDS_INVALID);
     must(mcds_queue_again(queue, &job, 0));
     must(mcds_queue_next(queue, 0, &job, &value));
     (void)printf("%.*s\n", (int)value.length, (const char *)value.data);

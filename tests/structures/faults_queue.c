@@ -52,6 +52,29 @@ static void prepare_claim_of_two(struct trial *trial)
     CHECK_RESULT(MCDS_OK, mcds_queue_push(trial->queue, mcds_text("b"), 0));
 }
 
+static void set_tries(struct trial *trial, uint32_t tries)
+{
+    mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
+    options.flags = MCDS_QUEUE_MAY_LOSE;
+    options.tries = tries;
+    mcds_queue_close(trial->queue);
+    CHECK_RESULT(MCDS_OK, mcds_queue_open(trial->store, trial->name, &options, &trial->queue));
+}
+
+static void prepare_last_try(struct trial *trial)
+{
+    prepare_claim(trial);
+    set_tries(trial, 1);
+}
+
+/* A dead job, and the receipt of its last claim. */
+static void prepare_dead(struct trial *trial)
+{
+    prepare_last_try(trial);
+    mcds_job job = trial->job;
+    CHECK_RESULT(MCDS_OK, mcds_queue_again(trial->queue, &job, 0));
+}
+
 static int act_push(struct trial *trial)
 {
     return CALL_IN(trial->suite, trial->pipeline, mcds_queue_push, trial->queue, mcds_text("c"),
@@ -93,7 +116,7 @@ static mcds_queue_counts count_jobs(struct trial *trial)
     int result = mcds_queue_count(probe, &counts);
     skip_if_unsupported(result);
     HOLDS(trial, result == MCDS_OK);
-    HOLDS(trial, counts.delayed == 0 && counts.dead == 0);
+    HOLDS(trial, counts.delayed == 0);
     mcds_queue_close(probe);
     return counts;
 }
@@ -189,6 +212,34 @@ static void judge_give_back(struct trial *trial, int result)
     end(trial);
 }
 
+/* At every time the job is claimed or dead. A second call ends what the first has begun. */
+static void judge_give_back_last(struct trial *trial, int result)
+{
+    mcds_queue_counts counts = count_jobs(trial);
+    HOLDS(trial, is_told(result) && result != MCDS_LOST);
+    HOLDS(trial, !was_lost_once(trial) || result == MCDS_OK);
+    HOLDS(trial, trial->job.is_held == (result != MCDS_OK));
+    HOLDS(trial, counts.waiting == 0 && counts.claimed + counts.dead >= 1);
+    HOLDS(trial, result != MCDS_OK || (counts.claimed == 0 && counts.dead == 1));
+    if (trial->job.is_held)
+        HOLDS(trial, mcds_queue_again(trial->queue, &trial->job, 0) >= MCDS_LOST);
+    counts = count_jobs(trial);
+    HOLDS(trial, counts.waiting == 0 && counts.claimed == 0 && counts.dead == 1);
+    end(trial);
+}
+
+static void judge_done_late(struct trial *trial, int result)
+{
+    HOLDS(trial, result == MCDS_LOST || (is_told(result) && result != MCDS_OK));
+    HOLDS(trial, !was_lost_once(trial) || result == MCDS_LOST);
+    HOLDS(trial, trial->job.is_held == (result != MCDS_LOST));
+    HOLDS(trial, count_jobs(trial).dead <= (result != MCDS_LOST));
+    if (trial->job.is_held)
+        HOLDS(trial, mcds_queue_done(trial->queue, &trial->job) == MCDS_LOST);
+    HOLDS(trial, count_jobs(trial).dead == 0);
+    end(trial);
+}
+
 static void judge_longer(struct trial *trial, int result)
 {
     mcds_queue_counts counts = count_jobs(trial);
@@ -219,6 +270,8 @@ static const struct scenario scenarios[] = {
     {"queue next, no queue", prepare_none, act_next, judge_none},
     {"queue done", prepare_claim, act_done, judge_done},
     {"queue again", prepare_claim, act_give_back, judge_give_back},
+    {"queue again, at the last try", prepare_last_try, act_give_back, judge_give_back_last},
+    {"queue done, of a dead job", prepare_dead, act_done, judge_done_late},
     {"queue longer", prepare_claim, act_longer, judge_longer},
     {"queue drop", prepare_job, act_drop, judge_drop},
     {"queue drop, no queue", prepare_none, act_drop, judge_drop},

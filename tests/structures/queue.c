@@ -373,6 +373,75 @@ static void a_job_that_fails_too_often_is_dead(struct suite *suite)
     close_pair(&pair);
 }
 
+/* A worker that gives a job back at its last try makes it dead in the same call. */
+static void a_job_given_back_at_its_last_try_is_dead(struct suite *suite)
+{
+    struct pair pair;
+    struct seen_dead seen = {.count = 0};
+    open_pair(suite, &pair, 2);
+    CHECK(MCDS_OK, suite, mcds_queue_push, pair.mine, mcds_text("bad"), 0);
+    take_mine(suite, &pair, "bad");
+    CHECK(MCDS_OK, suite, mcds_queue_again, pair.mine, &pair.job, 0);
+    check_counts(suite, &pair, 1, 0, 0, 0);
+    take_mine(suite, &pair, "bad");
+    mcds_job late = pair.job;
+    CHECK(MCDS_OK, suite, mcds_queue_again, pair.mine, &pair.job, 1000);
+    assert_false(pair.job.is_held);
+    check_counts(suite, &pair, 0, 0, 0, 1);
+    CHECK(MCDS_OK, suite, mcds_queue_dead, pair.mine, 0, see_dead, &seen);
+    assert_int_equal(seen.count, 1);
+    CHECK(MCDS_LOST, suite, mcds_queue_again, pair.mine, &late, 0);
+    check_counts(suite, &pair, 0, 0, 0, 1);
+    mcds_queue *patient = open_queue(suite->store, pair.name, 5);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_queue_next, patient, 0, &pair.job, &pair.value);
+    mcds_queue_close(patient);
+    close_pair(&pair);
+}
+
+/* An old claim gives nothing back, not even at the last try. */
+static void an_old_claim_makes_no_job_dead(struct suite *suite)
+{
+    struct pair pair;
+    open_pair(suite, &pair, 1);
+    mcds_queue *patient = open_queue(suite->other, pair.name, 5);
+    CHECK(MCDS_OK, suite, mcds_queue_push, pair.mine, mcds_text("a"), 0);
+    take_mine(suite, &pair, "a");
+    shift_wall_ms(suite, VISIBLE_MS);
+    CHECK_OTHER(MCDS_OK, suite, mcds_queue_next, patient, 0, &pair.other, &pair.value);
+    CHECK(MCDS_LOST, suite, mcds_queue_again, pair.mine, &pair.job, 0);
+    check_counts(suite, &pair, 0, 0, 1, 0);
+    CHECK_OTHER(MCDS_OK, suite, mcds_queue_done, patient, &pair.other);
+    mcds_queue_close(patient);
+    close_pair(&pair);
+}
+
+/* A job that is done by a worker whose claim has ended is not kept as a dead job, whichever call
+ * reports it. */
+static void a_dead_job_that_is_done_late_is_erased(struct suite *suite)
+{
+    struct pair pair;
+    open_pair(suite, &pair, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK(MCDS_OK, suite, mcds_queue_push, pair.mine, mcds_text("slow"), 0);
+        CHECK(MCDS_OK, suite, mcds_queue_push, pair.mine, mcds_text("next"), 0);
+        take_mine(suite, &pair, "slow");
+        shift_wall_ms(suite, VISIBLE_MS);
+        take_theirs(suite, &pair, "next");
+        CHECK_OTHER(MCDS_OK, suite, mcds_queue_done, pair.theirs, &pair.other);
+        check_counts(suite, &pair, 0, 0, 0, 1);
+        if (i == 0) {
+            CHECK(MCDS_LOST, suite, mcds_queue_done, pair.mine, &pair.job);
+        } else {
+            CHECK(MCDS_NOT_FOUND, suite, mcds_queue_next, pair.mine, 0, &pair.job, &pair.value);
+            assert_true(pair.job.was_lost);
+        }
+        assert_false(pair.job.is_held);
+        check_counts(suite, &pair, 0, 0, 0, 0);
+        CHECK(MCDS_OK, suite, mcds_queue_dead, pair.mine, 0, see_dead, NULL);
+    }
+    close_pair(&pair);
+}
+
 /* A job that pins its part does not hide those after it. */
 static void a_slow_job_does_not_stop_others(struct suite *suite)
 {
@@ -508,6 +577,9 @@ static const struct suite_case cases[] = {
     CASE(a_loss_is_told),
     CASE_ONCE(a_queue_can_be_dropped_and_made_again),
     CASE(a_job_that_fails_too_often_is_dead),
+    CASE(a_job_given_back_at_its_last_try_is_dead),
+    CASE(an_old_claim_makes_no_job_dead),
+    CASE(a_dead_job_that_is_done_late_is_erased),
     CASE_ONCE(a_slow_job_does_not_stop_others),
     CASE(large_jobs_come_whole),
     CASE_TWICE(a_worker_waits_for_a_job),

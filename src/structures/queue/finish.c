@@ -74,6 +74,7 @@ static enum mcds__step take_opened(struct mcds__queue_finish *finish,
     if (operation->result != MCDS_OK && operation->result != MCDS_LOST)
         return step;
     if (operation->result == MCDS_LOST) {
+        mcds__queue_explain_loss(operation);
         mcds__queue_note(work->queue, finish->incarnation, finish->first, MCDS__QUEUE_FINISHED);
         return step;
     }

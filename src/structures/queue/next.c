@@ -24,63 +24,21 @@ enum {
     NEXT_DONE,
     NEXT_CLAIM,
     NEXT_LOOK,
+    NEXT_MARK,
     NEXT_FETCH,
     NEXT_BURY,
     NEXT_BURIED,
     NEXT_FINISH
 };
 
+/* In the place of the code of a claim: the store has lost its part. */
+#define CLAIM_LOST (-1)
+
 static enum mcds__step next_step_on(struct mcds__queue_next *next);
 
 static enum mcds__step next_fail_memory(struct mcds__queue_next *next)
 {
     return mcds__operation_finish(&next->base, MCDS_NO_MEMORY);
-}
-
-/* Examine a part that a claim or a look has read. */
-static void read_part(struct mcds__queue_next *next, mcds_bytes value, int64_t now_ms)
-{
-    struct mcds__jobs_part part;
-    struct mcds__job job;
-    struct mcds__queue_sight *sight = &next->sight;
-    *sight = (struct mcds__queue_sight){.is_read = true};
-    if (!mcds__jobs_open(value, &part))
-        return;
-    sight->is_part = true;
-    sight->is_closed = part.is_closed;
-    while (mcds__jobs_next(&part, &job)) {
-        sight->has_jobs = true;
-        sight->is_due = sight->is_due || mcds__jobs_is_due(&job, now_ms);
-        if (sight->next_ms == 0 || job.time_ms < sight->next_ms)
-            sight->next_ms = job.time_ms;
-        if (next->receipt.tries == 0 || job.number != next->receipt.number ||
-            job.tries != next->receipt.tries || !job.is_claimed)
-            continue;
-        next->bytes.length = 0;
-        sight->is_mine = mcds_buffer_append(&next->bytes, job.bytes.data, job.bytes.length);
-        sight->lacks_memory = !sight->is_mine;
-    }
-}
-
-static void set_receipt(struct mcds__queue_next *next, int64_t number)
-{
-    assert(number >= 0);
-    number &= ~MCDS__JOBS_WAS_LOST;
-    next->receipt = (struct mcds__jobs_receipt){
-        (uint64_t)number >> MCDS__JOBS_TRIES_BITS,
-        (uint32_t)(number & ((1 << MCDS__JOBS_TRIES_BITS) - 1)),
-    };
-}
-
-static void see_claimed(struct mcds__map_update *update, mcds_bytes value)
-{
-    struct mcds__queue_next *next =
-        (struct mcds__queue_next *)(void *)((uint8_t *)update -
-                                            offsetof(struct mcds__queue_next, work.update));
-    next->receipt.tries = 0;
-    if (update->code == MCDS__MAP_CHANGED && update->number >= 0)
-        set_receipt(next, update->number);
-    read_part(next, value, update->time_ms);
 }
 
 static enum mcds__step next_ask_numbers(struct mcds__queue_next *next)
@@ -135,7 +93,7 @@ static enum mcds__step next_ask_claim(struct mcds__queue_next *next)
             &next->work, mcds__queue_part_element(next->incarnation, next->part, element),
             (mcds_bytes){order, length}, false))
         return next_fail_memory(next);
-    next->work.update.see = see_claimed;
+    next->work.update.see = mcds__queue_see_claimed;
     return next_step_on(next);
 }
 
@@ -222,15 +180,30 @@ static enum mcds__step next_take_missing(struct mcds__queue_next *next)
     return next->has_read ? end_round(next, INT64_MAX) : next_ask_numbers(next);
 }
 
+/* The previous job was done without a claim of this worker: it may be a dead job. */
+static enum mcds__step ask_mark(struct mcds__queue_next *next)
+{
+    const mcds_job *job = next->job;
+    const struct mcds__queue_spot spot = {job->incarnation, job->part, job->number};
+    assert(job->is_held && job->was_lost);
+    next->stage = NEXT_MARK;
+    next->base.tries = 1;
+    return mcds__queue_begin_mark(&next->work, &spot) ? next_step_on(next)
+                                                      : next_fail_memory(next);
+}
+
 /* The store has lost the part, which this worker passes over from now on. */
 static enum mcds__step take_lost_part(struct mcds__queue_next *next)
 {
+    mcds_job *job = next->job;
     assert(next->base.result == MCDS_LOST);
+    mcds__queue_explain_loss(&next->base);
     mcds__queue_note(next->work.queue, next->incarnation, next->part, MCDS__QUEUE_FINISHED);
-    if (next->job->incarnation == next->incarnation && next->job->part == next->part)
-        next->job->is_held = false;
-    next->job->was_lost = !next->job->is_held;
-    return MCDS__DONE;
+    if (!job->is_held || job->incarnation != next->incarnation || job->part != next->part)
+        return MCDS__DONE;
+    job->was_lost = true;
+    next->claim_code = CLAIM_LOST;
+    return ask_mark(next);
 }
 
 static enum mcds__step give_job(struct mcds__queue_next *next)
@@ -255,29 +228,27 @@ static enum mcds__step give_job(struct mcds__queue_next *next)
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-/* Copy a job that was claimed too often to a dead job. If this client dies before the DONE, the
+static int64_t timeout_of(const struct mcds__queue_next *next)
+{
+    return mcds__store_timeout_ns(next->base.store);
+}
+
+/* Copy a job that was claimed too often to a dead job. The requests for that are not repeated for
+ * as long as the caller waits for a job, because a mark stays for a limited time. If this client dies before the DONE, the
  * next worker that claims the job does the same. */
 static enum mcds__step ask_bury(struct mcds__queue_next *next)
 {
-    uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
-    uint8_t tries[4];
-    mcds_buffer value;
+    const struct mcds__queue_spot spot = {next->incarnation, next->part, next->receipt.number};
     assert(next->receipt.tries > next->work.queue->tries && !next->job->is_held);
     next->stage = NEXT_BURY;
     next->base.tries = 1;
-    mcds__put_u32(tries, next->receipt.tries - 1);
-    mcds__buffer_init(&value, next->base.env, sizeof tries + MCDS__JOBS_BYTES_MAX);
-    bool is_filled = mcds_buffer_append(&value, tries, sizeof tries) &&
-                     mcds_buffer_append(&value, next->bytes.data, next->bytes.length);
-    const struct mcds__map_command command = {
-        .verb = MCDS__MAP_PUT_NEW,
-        .element = mcds__queue_dead_element(next->incarnation, next->part, next->receipt.number,
-                                            element),
-        .value = {value.data, value.length},
-    };
-    bool is_begun = is_filled && mcds__queue_begin_update(&next->work, &command, false);
-    mcds__buffer_free(&value);
-    return is_begun ? next_step_on(next) : next_fail_memory(next);
+    int64_t latest_ns = mcds__monotonic_ns(next->base.env) + timeout_of(next);
+    if (next->base.deadline_ns > latest_ns)
+        next->base.deadline_ns = latest_ns;
+    return mcds__queue_begin_bury(&next->work, &spot, next->receipt.tries - 1,
+                                  (mcds_bytes){next->bytes.data, next->bytes.length})
+               ? next_step_on(next)
+               : next_fail_memory(next);
 }
 
 static enum mcds__step use_job(struct mcds__queue_next *next)
@@ -287,6 +258,23 @@ static enum mcds__step use_job(struct mcds__queue_next *next)
     mcds__queue_set_idle(next->work.queue, false);
     return queue->tries > 0 && next->receipt.tries > queue->tries ? ask_bury(next)
                                                                   : give_job(next);
+}
+
+static enum mcds__step use_claim(struct mcds__queue_next *next)
+{
+    int64_t number = next->claim_number;
+    assert(next->claim_code > 0 && (number & MCDS__JOBS_WAS_LOST) == 0);
+    next->job->is_held = false;
+    if (next->claim_code == MCDS__MAP_ABSENT)
+        return next_take_missing(next);
+    if (next->claim_code == MCDS__MAP_REFUSED)
+        return pass_part(next, true, 0);
+    if (next->claim_code == MCDS__MAP_PRESENT)
+        return pass_part(next, false, number);
+    if (next->sight.lacks_memory)
+        return next_fail_memory(next);
+    mcds__queue_set_receipt(next, number);
+    return next->sight.is_mine ? use_job(next) : ask_part(next, NEXT_FETCH);
 }
 
 static enum mcds__step next_take_claim(struct mcds__queue_next *next)
@@ -299,23 +287,31 @@ static enum mcds__step next_take_claim(struct mcds__queue_next *next)
         return take_lost_part(next);
     if (next->base.result != MCDS_OK)
         return step;
-    if (update->code == MCDS__MAP_ABSENT) {
-        next->job->was_lost = next->job->was_lost || next->job->is_held;
-        next->job->is_held = false;
-        return next_take_missing(next);
-    }
+    next->claim_code = update->code;
+    next->claim_number = update->number & ~MCDS__JOBS_WAS_LOST;
     if (next->job->is_held)
-        next->job->was_lost = (update->number & MCDS__JOBS_WAS_LOST) != 0;
+        next->job->was_lost = update->code == MCDS__MAP_ABSENT ||
+                              (update->number & MCDS__JOBS_WAS_LOST) != 0;
+    return next->job->is_held && next->job->was_lost ? ask_mark(next) : use_claim(next);
+}
+
+/* The previous job is done. Its mark was put before the claim is used, or before one is made. */
+static enum mcds__step next_take_mark(struct mcds__queue_next *next)
+{
+    enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
+    if (step != MCDS__DONE)
+        return step;
+    if (next->base.result != MCDS_OK && next->base.result != MCDS_LOST) {
+        next->base.result = MCDS_AMBIGUOUS;
+        return step;
+    }
+    if (next->claim_code > 0)
+        return use_claim(next);
     next->job->is_held = false;
-    int64_t number = update->number & ~MCDS__JOBS_WAS_LOST;
-    if (update->code == MCDS__MAP_REFUSED)
-        return pass_part(next, true, 0);
-    if (update->code == MCDS__MAP_PRESENT)
-        return pass_part(next, false, number);
-    if (next->sight.lacks_memory)
-        return next_fail_memory(next);
-    set_receipt(next, number);
-    return next->sight.is_mine ? use_job(next) : ask_part(next, NEXT_FETCH);
+    if (next->claim_code == CLAIM_LOST)
+        return mcds__operation_explain(&next->base, MCDS_LOST, MCDS__WHY(JOBS_GONE));
+    next->from = 0;
+    return next_begin_round(next);
 }
 
 static enum mcds__step next_take_look(struct mcds__queue_next *next)
@@ -330,7 +326,7 @@ static enum mcds__step next_take_look(struct mcds__queue_next *next)
     if (next->base.result != MCDS_OK)
         return step;
     next->receipt.tries = 0;
-    read_part(next, next->work.get.value, mcds__wall_ms(next->base.env));
+    mcds__queue_see_part(next, next->work.get.value, mcds__wall_ms(next->base.env));
     if (!next->sight.is_part)
         return mcds__operation_explain(&next->base, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     if (next->sight.is_due)
@@ -347,7 +343,7 @@ static enum mcds__step take_fetch(struct mcds__queue_next *next)
         return step;
     next->sight = (struct mcds__queue_sight){0};
     if (next->base.result == MCDS_OK)
-        read_part(next, next->work.get.value, mcds__wall_ms(next->base.env));
+        mcds__queue_see_part(next, next->work.get.value, mcds__wall_ms(next->base.env));
     if (next->sight.lacks_memory)
         return next_fail_memory(next);
     return next->sight.is_mine ? use_job(next) : next_begin_round(next);
@@ -362,6 +358,9 @@ static enum mcds__step take_done(struct mcds__queue_next *next)
     assert(next->job->is_held);
     next->job->was_lost = next->base.result == MCDS_LOST ||
                           next->work.update.code != MCDS__MAP_CHANGED;
+    next->claim_code = 0;
+    if (next->job->was_lost)
+        return ask_mark(next);
     next->job->is_held = false;
     next->from = 0;
     return next_begin_round(next);
@@ -370,6 +369,8 @@ static enum mcds__step take_done(struct mcds__queue_next *next)
 static enum mcds__step take_bury(struct mcds__queue_next *next)
 {
     enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
+    if (step == MCDS__DONE && next->base.result == MCDS_LOST)
+        mcds__queue_explain_loss(&next->base);
     if (step != MCDS__DONE || next->base.result != MCDS_OK)
         return step;
     return ask_done(next, next->incarnation, next->part, &next->receipt, NEXT_BURIED);
@@ -381,6 +382,7 @@ static enum mcds__step take_buried(struct mcds__queue_next *next)
     if (step != MCDS__DONE || next->base.result != MCDS_OK)
         return step;
     mcds__operation_note_stored(&next->base);
+    next->base.deadline_ns = next->wait_until_ns + timeout_of(next);
     return next_begin_round(next);
 }
 
@@ -415,6 +417,8 @@ static enum mcds__step next_step_on(struct mcds__queue_next *next)
         return next_take_claim(next);
     case NEXT_LOOK:
         return next_take_look(next);
+    case NEXT_MARK:
+        return next_take_mark(next);
     case NEXT_FETCH:
         return take_fetch(next);
     case NEXT_BURY:

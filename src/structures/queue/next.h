@@ -42,10 +42,19 @@ struct mcds__queue_next {
     uint64_t part;
     uint64_t from; /* parts below were passed in this round */
     int64_t claimed_ns;
+    int claim_code; /* the result of a claim that is used after a MARK; 0: none */
+    int64_t claim_number;
     struct mcds__jobs_receipt receipt;
     struct mcds__queue_sight sight;
     struct mcds__queue_finish finish;
     mcds_buffer bytes; /* of the job */
 };
+
+/* Examine a part that a claim or a look has read. */
+void mcds__queue_see_part(struct mcds__queue_next *next, mcds_bytes value, int64_t now_ms);
+/* The same from the update of a claim, which it is given to as its `see`. */
+void mcds__queue_see_claimed(struct mcds__map_update *update, mcds_bytes value);
+/* Take the receipt from the number of a claim. */
+void mcds__queue_set_receipt(struct mcds__queue_next *next, int64_t number);
 
 #endif

@@ -4,7 +4,7 @@
  *
  *   h                           the numbers of the first and of the last part, and the incarnation
  *   p INCARNATION PART          a part: its jobs and their claims (core/map/bucket/jobs.h)
- *   x INCARNATION PART NUMBER   a dead job: its tries u32, and its bytes
+ *   x INCARNATION PART NUMBER   a dead job: its tries u32, and its bytes. Empty: a mark (dead.c)
  *
  * INCARNATION u64, PART and NUMBER 6 bytes. The incarnation is drawn when `h` is made. All entries
  * carry it, so a handle that remembers a dropped queue does not change one that was made since.
@@ -101,6 +101,22 @@ enum mcds__step mcds__queue_step_get(struct mcds__queue_work *work,
 enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
                                          struct mcds__operation *operation);
 void mcds__queue_end_work(struct mcds__queue_work *work);
+/* Explain that a part, or a dead job, is lost: the rest of the queue is kept. */
+void mcds__queue_explain_loss(struct mcds__operation *operation);
+
+/* The place of a job, which no other job ever has. */
+struct mcds__queue_spot {
+    uint64_t incarnation;
+    uint64_t part;
+    uint64_t number;
+};
+/* In front of the bytes of a dead job. A shorter value is a mark. */
+#define MCDS__QUEUE_DEAD_TRIES 4
+/* Begin to copy a job to a dead job, or to put a mark in the place of one: the job is done, and
+ * no copy of it is made while the mark stays. False: no memory. */
+bool mcds__queue_begin_bury(struct mcds__queue_work *work, const struct mcds__queue_spot *spot,
+                            uint32_t tries, mcds_bytes job);
+bool mcds__queue_begin_mark(struct mcds__queue_work *work, const struct mcds__queue_spot *spot);
 
 /* Whether a job is held, and its receipt is one that a call can have written. */
 static inline bool mcds__queue_is_receipt(const mcds_job *job)

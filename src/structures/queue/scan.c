@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "structures/queue/queue.h"
 
-#define DEAD_TRIES 4
-
 /* The entry of a job for the visitor, at now_ms. */
 static mcds_queue_entry describe_job(const struct mcds__job *job, int64_t now_ms)
 {
@@ -49,7 +47,8 @@ static enum mcds__step scan_ask_part(struct queue_scan *scan)
 
 static enum mcds__step scan_end(struct queue_scan *scan)
 {
-    return mcds__operation_finish(&scan->base, scan->is_lost ? MCDS_LOST : MCDS_OK);
+    return scan->is_lost ? mcds__operation_explain(&scan->base, MCDS_LOST, MCDS__WHY(JOBS_GONE))
+                         : mcds__operation_finish(&scan->base, MCDS_OK);
 }
 
 static enum mcds__step scan_take_numbers(struct queue_scan *scan)
@@ -176,12 +175,18 @@ static void count_part(struct queue_sweep *sweep, mcds_bytes value)
         (*counts[describe_job(&job, now_ms).state])++;
 }
 
+/* And not a mark. */
+static bool is_dead_job(const struct mcds__map_entry *entry)
+{
+    return mcds__queue_is_dead(entry->element) && entry->value.length >= MCDS__QUEUE_DEAD_TRIES;
+}
+
 static bool count_entry(void *context, const struct mcds__map_entry *entry)
 {
     struct queue_sweep *sweep = context;
     if (mcds__queue_is_part(entry->element))
         count_part(sweep, entry->value);
-    sweep->counts.dead += mcds__queue_is_dead(entry->element);
+    sweep->counts.dead += is_dead_job(entry);
     return true;
 }
 
@@ -189,10 +194,10 @@ static bool visit_dead(void *context, const struct mcds__map_entry *entry)
 {
     struct queue_sweep *sweep = context;
     const uint8_t *bytes = entry->value.data;
-    if (!mcds__queue_is_dead(entry->element) || entry->value.length < DEAD_TRIES)
+    if (!is_dead_job(entry))
         return true;
     const mcds_queue_entry dead = {
-        .job = {bytes + DEAD_TRIES, entry->value.length - DEAD_TRIES},
+        .job = {bytes + MCDS__QUEUE_DEAD_TRIES, entry->value.length - MCDS__QUEUE_DEAD_TRIES},
         .id = entry->element,
         .state = MCDS_JOB_DEAD,
         .tries = mcds__get_u32(bytes),
@@ -209,6 +214,8 @@ static enum mcds__step step_sweep(struct mcds__operation *operation)
     enum mcds__step step = mcds__map_scan_step(&sweep->scan, operation);
     if (step != MCDS__DONE)
         return step;
+    if (operation->result == MCDS_LOST)
+        mcds__queue_explain_loss(operation);
     if (counts && operation->result == MCDS_NOT_FOUND)
         operation->result = MCDS_OK;
     if (counts && (operation->result == MCDS_OK || operation->result == MCDS_LOST))

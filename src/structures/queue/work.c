@@ -1,6 +1,7 @@
 /* Queue: changes and reads of entries, of which the calls consist. */
 #include <assert.h>
 
+#include "base/error.h"
 #include "structures/queue/queue.h"
 
 void mcds__queue_end_work(struct mcds__queue_work *work)
@@ -10,6 +11,13 @@ void mcds__queue_end_work(struct mcds__queue_work *work)
     if (work->reads)
         mcds__map_get_free(&work->get);
     work->updates = work->reads = false;
+}
+
+void mcds__queue_explain_loss(struct mcds__operation *operation)
+{
+    assert(operation->result == MCDS_LOST);
+    if (operation->detail == MCDS__WHY(PART_GONE))
+        operation->detail = MCDS__WHY(JOBS_GONE);
 }
 
 bool mcds__queue_begin_update(struct mcds__queue_work *work,
