@@ -7,7 +7,7 @@
    A part is rewritten by compare-and-set as any key of a map is (growth.pml), which changes nothing here.
      kept     a job whose push was acknowledged is found from the head until a worker is done
      alone    no job is handed to a second worker while the first one has its claim
-     done     a job that is done is not handed out again
+     done     a job that is done is not handed out again, and is not a dead job
    -DPOP      a claim removes the job
    -DNOID     a repeated or late record counts again
    -DNOTRY    a worker gives a job back without its receipt
@@ -16,6 +16,8 @@
    -DNOHEAD   a part gets its end before the head is raised
    -DSKIP     the head passes a closed part whose job is claimed
    -DDEADLAST a job with too many tries is removed first and then kept among the dead
+   -DUNMARKED a done that comes late erases the dead job, and leaves no mark for a worker that is burying it
+   -DLATEDEAD a done that comes late leaves the dead job
    -DNOMARK   a part that is finished is erased at once */
 #define JOBS 1
 #define PARTS 3
@@ -33,6 +35,8 @@ byte holder[PARTS] = NONE;   /* the worker whose claim has not ended; a late cla
 byte known[PARTS] = 0;       /* the outcome of the record in doubt, which the part keeps with its id */
 byte head = 0, tail = 0;
 bool acked[JOBS] = false, finished[JOBS] = false, dead[JOBS] = false;
+bool reported[JOBS] = false; /* a done has begun */
+bool marked[JOBS] = false;   /* in the place of the dead job */
 byte late = NONE, late_part = NONE;  /* a copy of a push under way */
 bool late_opens = false;
 byte calls = 0;              /* calls in doubt, or that have read the numbers: a mark outlives them */
@@ -46,7 +50,7 @@ inline kept() {
   do
   :: kj < JOBS ->
      if
-     :: acked[kj] && !finished[kj] && !dead[kj] ->
+     :: acked[kj] && !reported[kj] && !dead[kj] ->
         kp = head;
         do
         :: kp < PARTS && is[kp] != ABSENT && job[kp] != kj -> kp++
@@ -150,6 +154,12 @@ over:
   atomic { if :: fresh -> calls-- :: else fi; p = 0; said = 0; opens = false; fresh = false }
 }
 
+/* A job becomes a dead job, unless it has a mark. */
+inline bury(j) {
+  if :: marked[j] -> skip :: else -> dead[j] = true fi;
+  assert(!finished[j] || !dead[j])
+}
+
 inline end(p) {
   job[p] != NONE && !waits[p] -> waits[p] = true; holder[p] = NONE
 }
@@ -213,15 +223,33 @@ walk:
         atomic { if :: job[p] == j && tries[p] == t -> job[p] = NONE; holder[p] = NONE; kept() :: else fi };
         if :: dead[j] = true :: goto look fi
 #else
-        dead[j] = true;
+        atomic { bury(j) };
         atomic { if :: job[p] == j && tries[p] == t -> job[p] = NONE; holder[p] = NONE :: else fi }
 #endif
      :: else ->
         if
-        /* done; whoever says it. The receipt is old: LOST */
-        :: atomic { finished[j] = true;
-             if :: holder[p] == me && tries[p] == t -> holder[p] = NONE :: else fi;
-             if :: job[p] == j -> job[p] = NONE; holder[p] = NONE :: else fi }
+        /* done; whoever says it. The receipt is old: LOST, after the dead job is erased */
+        :: atomic { reported[j] = true;
+             if
+             :: job[p] == j && tries[p] == t -> job[p] = NONE; holder[p] = NONE; finished[j] = true
+             :: job[p] == j && tries[p] != t -> job[p] = NONE; holder[p] = NONE; t = 0
+             :: else -> t = 0
+             fi };
+           if
+           :: atomic { t == 0 ->
+#ifndef LATEDEAD
+                dead[j] = false;
+#endif
+#ifndef UNMARKED
+                marked[j] = true;
+#endif
+                finished[j] = true; assert(!dead[j]) }
+           :: t > 0 -> skip
+           fi
+        /* again, of the last try: the job is held, then it becomes a dead job, and then it is removed */
+        :: atomic { t == TRIES && job[p] == j && !waits[p] && tries[p] == t -> holder[p] = me };
+           atomic { bury(j) };
+           atomic { if :: job[p] == j && tries[p] == t -> job[p] = NONE; holder[p] = NONE :: else fi }
         /* again */
         :: atomic {
 #ifdef NOTRY

@@ -130,7 +130,7 @@ static bool find_bytes(const mcds_job *mine, mcds_bytes value, mcds_bytes *bytes
     return false;
 }
 
-static enum mcds__step take_read(struct queue_settle *settle)
+static enum mcds__step take_job_bytes(struct queue_settle *settle)
 {
     mcds_bytes bytes;
     struct mcds__operation *operation = &settle->base;
@@ -168,7 +168,7 @@ static enum mcds__step settle_take_bury(struct queue_settle *settle)
     return settle_ask(settle, SETTLE_REMOVE, begin_order(settle, MCDS__JOBS_DONE, 0));
 }
 
-/* The job is dead, whoever has removed it. After a failure it is dead, and claimed as well. */
+/* The job is dead, and it is removed. After a failure it is dead, and claimed as well. */
 static enum mcds__step take_remove(struct queue_settle *settle)
 {
     enum mcds__step step = mcds__queue_step_update(&settle->work, &settle->base);
@@ -191,7 +191,7 @@ static enum mcds__step settle_step_on(struct queue_settle *settle)
     case SETTLE_MARK:
         return settle_take_mark(settle);
     case SETTLE_READ:
-        return take_read(settle);
+        return take_job_bytes(settle);
     case SETTLE_BURY:
         return settle_take_bury(settle);
     default:
