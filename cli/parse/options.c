@@ -293,8 +293,9 @@ static bool read_noun(struct reader *reader)
 static bool one_too_many(struct reader *reader, const char *typed)
 {
     char what[MISTAKE_MAX / 2];
+    bool has_way = reader->options_over || reader_has_way_ahead(reader);
     (void)snprintf(what, sizeof what,
-                   takes_program(reader->command->verb)
+                   takes_program(reader->command->verb) && !has_way
                        ? "'%.60s': the command to run comes after --"
                        : "'%.60s' is one argument too many",
                    typed);
@@ -459,6 +460,8 @@ static bool read_word(struct reader *reader)
         return read_noun(reader);
     if (command->verb == NULL)
         return read_verb(reader);
+    if (reader_runs_verb_of_whole(reader))
+        return false;
     const struct verb *verb = reader_verb_of_whole(reader);
     if (verb == NULL)
         return read_argument(reader, *reader->next++);

@@ -144,17 +144,54 @@ bool reader_is_complete(struct reader *reader)
            excludes(reader, OPTION_TOKEN, OPTION_TOKEN_FD) && is_run_complete(reader);
 }
 
-const struct verb *reader_verb_of_whole(const struct reader *reader)
+/* Whether a word from here on is `--`; with `or_way`, also one of the options instead of COMMAND. */
+static bool is_ahead(char *const *word, bool or_way)
+{
+    for (; *word != NULL; word++)
+        if (is_end_of_options(*word) ||
+            (or_way && (strcmp(*word, "--info") == 0 || strcmp(*word, "--break") == 0 ||
+                        strcmp(*word, "--drop") == 0)))
+            return true;
+    return false;
+}
+
+bool reader_has_way_ahead(const struct reader *reader)
+{
+    return is_ahead(reader->next, true);
+}
+
+/* The verb that the next word names, if a verb may be there. */
+static const struct verb *verb_at_next(const struct reader *reader)
 {
     const struct command *command = reader->command;
     const char *typed = *reader->next;
     if (command->verb != &command->noun->verbs[0] || reader->argument_count > 0 ||
-        reader->options_over || typed[0] == '\0' || is_given(command, OPTION_INFO) ||
-        is_given(command, OPTION_BREAK) || is_given(command, OPTION_DROP))
+        reader->options_over || typed[0] == '\0' || !is_whole_command(command->noun))
         return NULL;
-    for (char *const *word = reader->next + 1; *word != NULL; word++)
-        if (is_end_of_options(*word) || strcmp(*word, "--info") == 0 ||
-            strcmp(*word, "--break") == 0 || strcmp(*word, "--drop") == 0)
-            return NULL;
-    return is_whole_command(command->noun) ? find_verb(command->noun, typed) : NULL;
+    return find_verb(command->noun, typed);
+}
+
+bool reader_runs_verb_of_whole(struct reader *reader)
+{
+    const struct verb *verb = verb_at_next(reader);
+    const char *noun = reader->command->noun->word;
+    if (verb == NULL || !is_ahead(reader->next + 1, false))
+        return false;
+    const char *name = reader->next[1];
+    bool is_named = name[0] != '-';
+    (void)reader_wrong(
+        reader,
+        "%s %s runs no COMMAND: '%s %.60s -- COMMAND' does; if '%s' is the NAME: "
+        "'%s -- %s -- COMMAND'",
+        noun, verb->word, noun, is_named ? name : "NAME", verb->word, noun, verb->word);
+    return true;
+}
+
+const struct verb *reader_verb_of_whole(const struct reader *reader)
+{
+    const struct command *command = reader->command;
+    if (is_given(command, OPTION_INFO) || is_given(command, OPTION_BREAK) ||
+        is_given(command, OPTION_DROP) || is_ahead(reader->next + 1, true))
+        return NULL;
+    return verb_at_next(reader);
 }

@@ -22,8 +22,13 @@ bool reader_wrong_usage(struct reader *reader, const char *what);
 const char *reader_subject(struct reader *reader);
 
 /* The verb that the word after a whole command names, as in `lock acquire NAME`. NULL: the word
- * is the NAME, as in `lock acquire -- COMMAND` and `lock acquire --info`. */
+ * is the NAME, as in `lock acquire --info`. */
 const struct verb *reader_verb_of_whole(const struct reader *reader);
+/* Whether that word is a verb and a COMMAND follows, as in `lock acquire -n -- COMMAND`, which is a
+ * mistake: the NAME was forgotten, or the verb is one too many. */
+bool reader_runs_verb_of_whole(struct reader *reader);
+/* Whether a -- follows, or an option in its place. */
+bool reader_has_way_ahead(const struct reader *reader);
 /* Whether the word is --. */
 bool is_end_of_options(const char *word);
 

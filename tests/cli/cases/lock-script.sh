@@ -29,5 +29,9 @@ run lock acquire
 run lock renew
 # locks of these names
 run lock acquire -- echo held
+run lock acquire -n -- echo held
+run lock acquire job -n -- echo held
+run lock job more -- echo held
+run lock -- acquire -- echo held
 run lock release --info
 run lock --drop renew
