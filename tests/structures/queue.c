@@ -300,13 +300,22 @@ static void a_loss_is_told(struct suite *suite)
 {
     struct pair pair;
     open_pair(suite, &pair, 0);
+    mcds_queue *idle = open_queue(suite->store, pair.name, 0);
+    CHECK(MCDS_OK, suite, mcds_queue_push, pair.mine, mcds_text("0"), 0);
+    CHECK(MCDS_OK, suite, mcds_queue_next, idle, 0, &pair.other, &pair.value);
+    CHECK(MCDS_OK, suite, mcds_queue_done, idle, &pair.other);
     CHECK(MCDS_OK, suite, mcds_queue_push, pair.mine, mcds_text("a"), 0);
     take_mine(suite, &pair, "a");
     CHECK(MCDS_OK, suite, mcds_queue_push, pair.mine, mcds_text("b"), 0);
     struct raw_key root = raw_key(suite, MCDS__TAG_QUEUE, pair.name, -1);
     struct raw_key first = raw_first(suite, &root);
     assert_int_equal(raw_delete(suite, &first), MCDS_OUT_OK);
+    CHECK(MCDS_LOST, suite, mcds_queue_next, idle, 0, &pair.other, &pair.value);
+    CHECK_SENTENCE("the other jobs are kept");
+    assert_false(pair.other.was_lost);
+    mcds_queue_close(idle);
     CHECK(MCDS_LOST, suite, mcds_queue_next, pair.mine, 0, &pair.job, &pair.value);
+    assert_true(pair.job.was_lost && !pair.job.is_held);
     CHECK_OTHER(MCDS_LOST, suite, mcds_queue_next, pair.theirs, 0, &pair.other, &pair.value);
     CHECK(MCDS_LOST, suite, mcds_queue_push, pair.mine, mcds_text("c"), 0);
     CHECK(MCDS_OK, suite, mcds_queue_drop, pair.mine);
