@@ -1,6 +1,7 @@
 /* Callbacks in C for the Python binding. */
 #include "collect.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,4 +259,31 @@ size_t mcds_py_drain(mcds_pipeline *pipeline, bool waits, mcds_completion *out, 
             break;
     }
     return count;
+}
+
+static int64_t now_ms(void)
+{
+    const mcds_env *env = mcds_env_system();
+    return env->monotonic_ns(env->self) / 1000000;
+}
+
+int mcds_py_run(mcds_pipeline *pipeline, int wait_ms)
+{
+    mcds_completion done;
+    int64_t until_ms = now_ms() + wait_ms;
+    for (;;) {
+        mcds_wait wait = MCDS_WAIT_INIT;
+        int result = mcds_pipeline_poll(pipeline, &done);
+        if (result != MCDS_PENDING)
+            return result == MCDS_OK ? done.result : result;
+        int64_t left_ms = until_ms - now_ms();
+        if (left_ms <= 0)
+            return MCDS_PENDING;
+        mcds_pipeline_prepare(pipeline, &wait);
+        if (wait.timeout_ms >= 0 && wait.timeout_ms < left_ms)
+            left_ms = wait.timeout_ms;
+        struct pollfd file = {wait.fd, POLLIN, 0};
+        if (poll(&file, wait.fd >= 0, (int)left_ms) < 0)
+            return MCDS_PENDING; /* a signal */
+    }
 }

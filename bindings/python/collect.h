@@ -54,4 +54,8 @@ bool mcds_py_collect_finding(void *context, const mcds_finding *finding);
 size_t mcds_py_drain(mcds_pipeline *pipeline, bool waits, mcds_completion *out, size_t most,
                      int *result_out);
 
+/* Runs a pipeline of one operation until it has finished, or for about wait_ms, or until a signal
+ * comes. Returns the result of the operation; MCDS_PENDING: it has not finished. */
+int mcds_py_run(mcds_pipeline *pipeline, int wait_ms);
+
 #endif

@@ -14,10 +14,6 @@ from .lock import Leased, LockPlans, Tenure, goes_on, import_lease, slice_ms
 from .plan import Bytes, Plan, awaited, take_none
 
 
-#: The longest call of a waiting acquisition.
-SLICE_MS = 500
-
-
 class AioLease(Tenure):
     """One tenure of a lock; renew and release are awaited."""
 
@@ -91,7 +87,7 @@ class AioBlock(Leased):
         lease = self._new_aio()
         while True:
             plan = Plan(self._acquiring.acquire, self._acquiring.acquire_start,
-                        (self._opened.handle, slice_ms(until, SLICE_MS), lease._held), take_none)
+                        (self._opened.handle, slice_ms(until), lease._held), take_none)
             try:
                 await lease._run(plan)
                 return lease

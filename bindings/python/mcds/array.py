@@ -8,8 +8,8 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import check, error_of
-from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, new_options,
-                   started, take_found, take_none, waiting)
+from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, keep_raised,
+                   new_options, started, take_found, take_none, waiting)
 from .stream import collect_value, read_all
 
 #: change(old) returns the new elements
@@ -25,8 +25,12 @@ class Changing:
         self.change = change
         self.raised: Optional[BaseException] = None
 
+    def failed(self, error: BaseException) -> int:
+        self.raised = error
+        return RAISED
 
-@ffi.def_extern(error=RAISED)  # type: ignore[misc]
+
+@ffi.def_extern(error=RAISED, onerror=keep_raised)  # type: ignore[misc]
 def mcds_py_change(context: Any, old: Any, old_count: int, fresh: Any) -> int:
     changing: Changing = ffi.from_handle(context)
     changing.raised = None
@@ -36,8 +40,7 @@ def mcds_py_change(context: Any, old: Any, old_count: int, fresh: Any) -> int:
         for element in changing.change(elements):
             check(lib.mcds_elements_add(fresh, as_bytes(element)))
     except BaseException as error:
-        changing.raised = error
-        return RAISED
+        return changing.failed(error)
     return 0
 
 

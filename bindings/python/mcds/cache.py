@@ -9,8 +9,8 @@ from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import Io, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, awaited,
-                   encode, encode_name, new_options, new_value, read_value, started, take_found,
-                   take_none, waiting)
+                   encode, encode_name, keep_raised, new_options, new_value, read_value, started,
+                   take_found, take_none, waiting)
 
 P = ParamSpec("P")
 
@@ -36,18 +36,21 @@ class Filling:
         self.fill = fill
         self.raised: Optional[BaseException] = None
 
+    def failed(self, error: BaseException) -> int:
+        self.raised = error
+        return RAISED
 
-@ffi.def_extern(error=RAISED)  # type: ignore[misc]
+
+@ffi.def_extern(error=RAISED, onerror=keep_raised)  # type: ignore[misc]
 def mcds_py_fill(context: Any, key: Any, out: Any) -> int:
     filling: Filling = ffi.from_handle(context)
     try:
         value = filling.fill(bytes(ffi.buffer(key.data, key.length)))
         return NOT_FOUND if value is None else int(lib.mcds_fill_add(out, as_bytes(value)))
     except BaseException as error:
-        filling.raised = error
         said = as_bytes(describe(error))
         lib.mcds_fill_add(out, said)
-        return RAISED
+        return filling.failed(error)
 
 
 def describe(error: BaseException) -> str:
@@ -162,7 +165,8 @@ class CachePlans(Structure):
         """The value of a key; reads the source with fill(key) if this is the caller that fills it.
 
         What `fill` raises is raised here, unless there is a stale value. Another caller gets Io,
-        until it is time to try again. Busy: another caller has not ended its fill.
+        until it is time to try again. Busy: another caller has not ended its fill. An interrupt of
+        the wait leaves at most a claim, which ends after `fill`; one inside `fill` is its failure.
         """
         filling = Filling(fill)
         context = ffi.new_handle(filling)
@@ -180,11 +184,15 @@ class CachePlans(Structure):
 
         return Plan(lib.mcds_cache_fetch, lib.mcds_cache_fetch_start,
                     (self._opened.handle, as_bytes(key), array, len(kept), lib.mcds_py_fill,
-                     context, value, ffi.NULL), take, (filling, context, array, kept, value))
+                     context, value, ffi.NULL), take, (filling, context, array, kept, value),
+                    waits=True)
 
     def _look(self, key: Bytes, tags: Iterable[Bytes] = (),
               wait: Optional[Seconds] = None) -> Plan[Claim]:
         """The value of a key, and the claim to fill it, for a loop of one's own.
+
+        wait  seconds to wait for the fill of another, then Busy. An interrupt of the wait leaves at
+              most a claim, which ends after `fill`
 
         >>> s.cache("pages").forget("/about")
         >>> claim = s.cache("pages").look("/about")
@@ -207,7 +215,7 @@ class CachePlans(Structure):
 
         return Plan(lib.mcds_cache_look, lib.mcds_cache_look_start,
                     (opened.handle, as_bytes(key), array, len(kept), as_ms(wait), value, claim),
-                    take, (array, kept, value, claim))
+                    take, (array, kept, value, claim), waits=bool(wait))
 
     def _forget(self, key: Bytes) -> Plan[None]:
         """Forget the value of a key. A fill that is under way is not stored."""

@@ -10,6 +10,8 @@ from .errors import check
 from .plan import (Bytes, Plan, Seconds, Structure, as_ms, awaited, encode_name, new_options, started,
                    take_found, waiting)
 
+SPREAD_DEFAULT_MS = 1000
+
 
 def open_ids(core: Core, name: Bytes, *, bits: int = 63, spread: Optional[Seconds] = None) -> Opened:
     """Numbers of which none is returned twice, to any program, also after the store has lost its data.
@@ -26,12 +28,14 @@ def open_ids(core: Core, name: Bytes, *, bits: int = 63, spread: Optional[Second
     """
     spread_ms = as_ms(spread)
     options = new_options("mcds_ids_options", bits=bits, spread_ms=spread_ms)
-    return core.open("ids", encode_name(name), options, (bits, spread_ms))
+    is_long = spread_ms > SPREAD_DEFAULT_MS
+    return core.open("ids", encode_name(name), options, (bits, spread_ms), is_long)
 
 
 class IdsPlans(Structure):
     def _next(self) -> Plan[int]:
-        """An id. Never raises Ambiguous or Lost.
+        """An id. Never raises Ambiguous or Lost. An interrupt leaves ids unused, and nothing else; it
+        may come a second late.
 
         TooOld: the clock of this machine is slow beside that of another caller, or that one is fast.
         """
@@ -41,7 +45,8 @@ class IdsPlans(Structure):
             check(code)
             return int(value[0])
 
-        return Plan(lib.mcds_ids_next, lib.mcds_ids_next_start, (self._opened.handle, out), take, out)
+        return Plan(lib.mcds_ids_next, lib.mcds_ids_next_start, (self._opened.handle, out), take, out,
+                    waits=self._opened.kept)
 
     def _take(self, n: int) -> Plan[range]:
         """n adjacent ids, at most 65 536."""
@@ -52,7 +57,7 @@ class IdsPlans(Structure):
             return range(value[0], value[0] + n)
 
         return Plan(lib.mcds_ids_take, lib.mcds_ids_take_start, (self._opened.handle, n, out), take,
-                    out)
+                    out, waits=self._opened.kept)
 
     def _drop(self) -> Plan[bool]:
         """Erase the key. The next ids are above all earlier ones. False: there was none."""

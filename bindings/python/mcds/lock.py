@@ -14,10 +14,10 @@ from .core import Core, Opened
 from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check,
                      error_of, text)
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, encode_name, new_options,
-                   new_sized, started, take_found, take_none, waiting)
+                   new_sized, started, store_of, take_found, take_none, waiting)
 
-#: A waiting acquisition or watch returns to the interpreter so often, so that signals are handled.
-LOOK_MS = 150
+#: The longest call of a waiting acquisition: then it looks how the store is.
+SLICE_MS = 500
 LEASE_DEFAULT_MS = 15000
 
 
@@ -297,9 +297,9 @@ def goes_on(error: Error, wait: Optional[float]) -> bool:
         wait is not None and isinstance(error, (Ambiguous, Timeout, Unavailable)))
 
 
-def slice_ms(until: Optional[float], most_ms: int = LOOK_MS) -> int:
-    left = most_ms if until is None else round((until - time.monotonic()) * 1000)
-    return max(0, min(most_ms, left))
+def slice_ms(until: Optional[float]) -> int:
+    left = SLICE_MS if until is None else round((until - time.monotonic()) * 1000)
+    return max(0, min(SLICE_MS, left))
 
 
 class Block(Leased):
@@ -315,7 +315,7 @@ class Block(Leased):
         lease = ffi.new(self._calls.held)
         handle = self._opened.handle
         while True:
-            code = self._acquiring.acquire(handle, slice_ms(until), lease)
+            code = self._acquire_slice(handle, slice_ms(until), lease)
             if code == 0:
                 return self._new(lease)
             error = error_of(code)
@@ -324,6 +324,16 @@ class Block(Leased):
         if isinstance(error, Ambiguous):
             self._calls.release(handle, lease)
         raise error
+
+    def _acquire_slice(self, handle: Any, wait_ms: int, lease: Any) -> int:
+        plan = Plan(self._acquiring.acquire, self._acquiring.acquire_start,
+                    (handle, wait_ms, lease), take_none)
+        try:
+            return plan.run(store_of(self))
+        except BaseException:  # an interrupt
+            if self._calls.remaining_ms(handle, lease) > 0:
+                self._calls.release(handle, lease)
+            raise
 
     def _leases(self) -> List[Lease]:
         """Those of the with blocks that this thread is in."""
@@ -361,8 +371,9 @@ class Lock(Block, LockPlans):
     def watch(self, seen: Optional[Holder] = None, wait: Seconds = 0) -> Optional[Holder]:
         until = time.monotonic() + as_ms(wait) / 1000
         while True:
+            plan = self._watch(seen, slice_ms(until) / 1000)
             try:
-                return self._watch(seen, slice_ms(until) / 1000).wait()
+                return plan.take(plan.run(store_of(self)), plan.out)
             except (Busy, Timeout, Unavailable):
                 if time.monotonic() >= until:
                     raise

@@ -105,7 +105,8 @@ class OncePlans(Structure):
         """The result of a key, or the claim to do its work.
 
         request  what is asked for; Exists: the key was used for another request
-        wait     how long to wait while another caller does it, then Busy
+        wait     how long to wait while another caller does it, then Busy. An interrupt of the wait
+                 leaves at most a claim, which ends after the option `run`
 
         >>> run = s.once("mails").begin("welcome:7")
         >>> run.mine
@@ -127,7 +128,7 @@ class OncePlans(Structure):
 
         return Plan(lib.mcds_once_begin, lib.mcds_once_begin_start,
                     (opened.handle, as_bytes(key), asked, as_ms(wait), run, value, code_out), take,
-                    (asked, value, run, code_out))
+                    (asked, value, run, code_out), waits=bool(wait))
 
     def _settle(self, key: Bytes, result: Bytes, code: int = 0) -> Plan[None]:
         """Store a result without a claim. Exists: the key has one. Busy: a caller does the work."""

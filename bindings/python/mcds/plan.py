@@ -33,31 +33,73 @@ When = Union[int, float, datetime.datetime]
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 MS = datetime.timedelta(milliseconds=1)
 
+#: A call that waits for others returns to the interpreter so often, so that signals are handled.
+LOOK_MS = 150
+PENDING: int = lib.MCDS_PENDING
+
+
+def new_options(kind: str, **members: Any) -> Any:
+    return ffi.new(kind + " *", {"size": ffi.sizeof(kind), **members})
+
+
+ONE_OPERATION = new_options("mcds_pipeline_options", depth=1)
+
 
 class Plan(Generic[T]):
-    """What to call, and how to read the result. It keeps alive what C reads and writes."""
+    """What to call, and how to read the result. It keeps alive what C reads and writes.
 
-    __slots__ = ("call", "start", "arguments", "take", "out")
+    `waits`: the call may wait for other callers, longer than the store's timeout.
+    """
+
+    __slots__ = ("call", "start", "arguments", "take", "out", "waits")
 
     def __init__(self, call: Any, start: Any, arguments: Tuple[Any, ...],
-                 take: Callable[[int, Any], T], out: Any = None) -> None:
+                 take: Callable[[int, Any], T], out: Any = None, waits: bool = False) -> None:
         self.call = call
         self.start = start
         self.arguments = arguments
         self.take = take
         self.out = out
+        self.waits = waits
 
     def wait(self) -> T:
         return self.take(self.call(*self.arguments), self.out)
+
+    def run(self, store: Any) -> int:
+        """The result code. Signals are handled meanwhile; a handler that raises ends the wait.
+
+        The request that is under way then may be applied once, also later. What it has claimed
+        ends by its own lease.
+        """
+        pipelines = ffi.new("mcds_pipeline **")
+        code: int = lib.mcds_pipeline_open(store, ONE_OPERATION, pipelines)
+        if code != 0:
+            return code
+        try:
+            code = self.start(*self.arguments, pipelines[0], 0)
+            if code == 0:
+                code = lib.mcds_py_run(pipelines[0], LOOK_MS)
+            while code == PENDING:
+                code = lib.mcds_py_run(pipelines[0], LOOK_MS)
+            return code
+        finally:
+            lib.mcds_pipeline_close(pipelines[0])
 
 
 def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate[O, P], T]:
     @functools.wraps(build)
     def method(self: O, /, *args: P.args, **kwargs: P.kwargs) -> T:
         plan = build(self, *args, **kwargs)
+        if plan.waits:
+            return plan.take(plan.run(store_of(self)), plan.out)
         return plan.take(plan.call(*plan.arguments), plan.out)
 
     return method
+
+
+def store_of(structure: Any) -> Any:
+    """The handle of C of the store of a structure."""
+    return structure._runner._core.handle
 
 
 def started(build: Callable[Concatenate[Any, P], Plan[T]]
@@ -105,6 +147,12 @@ class Structure:
 
     def __repr__(self) -> str:
         return f"<mcds.{type(self).__name__} {self.name!r}>"
+
+
+def keep_raised(kind: Any, error: BaseException, trace: Any) -> None:
+    """For what a callback raises outside of its try: an interrupt. Its context keeps the error."""
+    if trace is not None:
+        ffi.from_handle(trace.tb_frame.f_locals["context"]).failed(error)
 
 
 # Arguments.
@@ -230,7 +278,3 @@ def new_sized(kind: str) -> Any:
     out = ffi.new(kind + " *")
     out.size = ffi.sizeof(kind)
     return out
-
-
-def new_options(kind: str, **members: Any) -> Any:
-    return ffi.new(kind + " *", {"size": ffi.sizeof(kind), **members})

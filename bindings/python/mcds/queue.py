@@ -109,6 +109,8 @@ class QueuePlans(Structure):
     def _next(self, wait: Optional[Seconds] = None, after: Optional[JobBase] = None) -> Plan[Any]:
         """The first job that is due, claimed; None: there was none within `wait` seconds.
 
+        An interrupt of the wait leaves at most a claim: the job is due again after `visible`.
+
         after  a job of this worker, which is done: the same request says so. Its `was_lost` then
                says whether its claim had ended before
         """
@@ -127,7 +129,8 @@ class QueuePlans(Structure):
             return found
 
         return Plan(lib.mcds_queue_next, lib.mcds_queue_next_start,
-                    (self._opened.handle, as_ms(wait), job, value), take, (job, value))
+                    (self._opened.handle, as_ms(wait), job, value), take, (job, value),
+                    waits=bool(wait))
 
     def job(self, receipt: str) -> Any:
         """The claim of another process, to end or to extend it. It has no data."""

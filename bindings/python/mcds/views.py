@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, Optional
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (Bytes, Plan, Seconds, Structure, as_ms, awaited, encode_name, new_options,
-                   started, take_found, waiting)
+from .plan import (Bytes, Plan, Seconds, Structure, as_ms, awaited, encode_name, keep_raised,
+                   new_options, started, take_found, waiting)
 
 #: load(page, upto_slot): the sum of the views saved for the page up to and including that slot
 Load = Callable[[bytes, int], int]
@@ -33,7 +33,7 @@ class Callbacks:
         return self.raised.pop(threading.get_ident(), None)
 
 
-@ffi.def_extern(error=1)  # type: ignore[misc]
+@ffi.def_extern(error=1, onerror=keep_raised)  # type: ignore[misc]
 def mcds_py_load(context: Any, page: Any, upto_slot: int, views_out: Any) -> int:
     callbacks: Callbacks = ffi.from_handle(context)
     try:
@@ -43,7 +43,7 @@ def mcds_py_load(context: Any, page: Any, upto_slot: int, views_out: Any) -> int
     return 0
 
 
-@ffi.def_extern(error=1)  # type: ignore[misc]
+@ffi.def_extern(error=1, onerror=keep_raised)  # type: ignore[misc]
 def mcds_py_save(context: Any, page: Any, slot: int, views: int) -> int:
     callbacks: Callbacks = ffi.from_handle(context)
     try:
@@ -88,6 +88,8 @@ class ViewsPlans(Structure):
         def take(code: int, out: Any) -> Any:
             callbacks: Callbacks = kept[0]
             raised = callbacks.take()
+            if code != 0 and raised is not None and not isinstance(raised, Exception):
+                raise raised  # an interrupt
             if code != 0:
                 raise error_of(code) from raised
             return None if out is None else out[0]

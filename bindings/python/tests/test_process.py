@@ -137,30 +137,6 @@ def test_a_waiting_call_lets_other_threads_run() -> None:
         waiting.join()
 
 
-@pytest.mark.parametrize("wait", [
-    's.lock("l").acquire()', 's.lock("l").watch(s.lock("l").holder(), wait=3600)',
-    's.semaphore("l", permits=1).acquire()'])
-def test_a_signal_ends_a_wait(wait: str) -> None:
-    """A program that waits can be interrupted."""
-    program = f"""
-import mcds
-s = mcds.open("memory:")
-lease = s.lock("l", ttl=600).acquire()
-permit = s.semaphore("l", ttl=600, permits=1).acquire()
-try:
-    print("waiting", flush=True)
-    {wait}
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None and child.stdout.readline() == "waiting\n"
-    child.send_signal(signal.SIGINT)
-    assert child.stdout.readline() == "interrupted\n"
-    assert child.wait() == 0
-    child.stdout.close()
-
-
 def test_handles_are_freed(opener: Opener) -> None:
     """Many names, more than are kept open, and results that nobody takes."""
     with opener() as s:
