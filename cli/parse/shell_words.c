@@ -13,7 +13,9 @@ struct scan {
     char *out;
     const char *error;
     const char *place; /* of the error */
+    const char *begin; /* of the last word */
     bool takes_nul;
+    bool is_open; /* the last word is still typed: a quote may be open */
 };
 
 static void fail(struct scan *scan, const char *place, const char *error)
@@ -84,10 +86,10 @@ static void close_quote(struct scan *scan, const char *open)
 {
     if (scan->error != NULL)
         return;
-    if (*scan->in == '\0')
-        fail(scan, open, "a quote is not closed");
-    else
+    if (*scan->in != '\0')
         scan->in++;
+    else if (!scan->is_open)
+        fail(scan, open, "a quote is not closed");
 }
 
 static void copy_word(struct scan *scan)
@@ -117,38 +119,51 @@ static void copy_word(struct scan *scan)
     }
 }
 
-static int refuse(const struct scan *scan, const char *line, const char **error_out,
-                  size_t *place_out)
+/* Returns the number of words, or -1 with the error in the scan. */
+static int split(struct scan *scan, char **words, size_t max)
 {
-    *error_out = scan->error;
-    if (place_out != NULL)
-        *place_out = (size_t)(scan->place - line);
-    return -1;
+    size_t count = 0;
+    for (bool is_last = false; !is_last;) {
+        while (is_blank(*scan->in))
+            scan->in++;
+        if (*scan->in == '#' && scan->is_open)
+            fail(scan, scan->in, "the line ends with a comment");
+        else if (*scan->in == '#' || (*scan->in == '\0' && !scan->is_open))
+            return (int)count;
+        else if (count == max)
+            fail(scan, scan->in, "there are too many words");
+        if (scan->error != NULL)
+            return -1;
+        scan->begin = scan->in;
+        words[count++] = scan->out;
+        copy_word(scan);
+        if (scan->error != NULL)
+            return -1;
+        is_last = *scan->in == '\0';
+        scan->in += is_last ? 0 : 1;
+        *scan->out++ = '\0';
+    }
+    return (int)count;
 }
 
 int split_words(char *line, char **words, size_t max, const char **error_out, size_t *place_out)
 {
     struct scan scan = {.in = line, .out = line};
-    size_t count = 0;
-    for (;;) {
-        while (is_blank(*scan.in))
-            scan.in++;
-        if (*scan.in == '\0' || *scan.in == '#')
-            return (int)count;
-        if (count == max) {
-            fail(&scan, scan.in, "there are too many words");
-            return refuse(&scan, line, error_out, place_out);
-        }
-        words[count++] = scan.out;
-        copy_word(&scan);
-        if (scan.error != NULL)
-            return refuse(&scan, line, error_out, place_out);
-        bool last = *scan.in == '\0';
-        scan.in += last ? 0 : 1;
-        *scan.out++ = '\0';
-        if (last)
-            return (int)count;
-    }
+    int count = split(&scan, words, max);
+    if (count < 0)
+        *error_out = scan.error;
+    if (count < 0 && place_out != NULL)
+        *place_out = (size_t)(scan.place - line);
+    return count;
+}
+
+int split_open_words(char *line, char **words, size_t max, size_t *begin_out)
+{
+    struct scan scan = {.in = line, .out = line, .is_open = true};
+    int count = split(&scan, words, max);
+    if (count > 0)
+        *begin_out = (size_t)(scan.begin - line);
+    return count;
 }
 
 /* Whether `field` is exactly the quoted form of `text`. */

@@ -14,36 +14,6 @@
 #define WORDS_MAX 1024
 #define OPTION_WORD_CAPACITY 48
 
-/* Finds where the last word begins. Returns the quote that is open at the end of the line: "'",
- * "\"" or "". */
-static const char *find_last_word(const char *line, size_t length, size_t *begin_out)
-{
-    char quote = '\0';
-    bool is_escape_known = false; /* within the quote */
-    bool is_between = true;
-    *begin_out = length;
-    for (size_t i = 0; i < length; i++) {
-        bool is_blank = line[i] == ' ' || line[i] == '\t';
-        if (quote == '\0' && is_blank) {
-            is_between = true;
-            *begin_out = length;
-            continue;
-        }
-        if (is_between)
-            *begin_out = i;
-        is_between = false;
-        if (line[i] == '\\' && (quote == '\0' || is_escape_known)) {
-            i++;
-        } else if (quote == '\0' && (line[i] == '\'' || line[i] == '"')) {
-            quote = line[i];
-            is_escape_known = quote == '"' || (i > 0 && line[i - 1] == '$');
-        } else if (line[i] == quote) {
-            quote = '\0';
-        }
-    }
-    return quote == '\'' ? "'" : quote == '"' ? "\"" : "";
-}
-
 /* The option that the word names, or NULL, also for a word with a value, such as --color=never. */
 static const struct parameter *find_option(const struct verb *verb, const char *word)
 {
@@ -85,29 +55,14 @@ struct line_end read_line_end(const struct noun *nouns, const char *line, size_t
 {
     struct line_end end = {.noun = NULL};
     char *words[WORDS_MAX];
-    const char *error = NULL;
-    const char *quote = find_last_word(line, length, begin_out);
-    size_t begin = *begin_out;
-    char *before = strndup(line, begin);
-    char *word = malloc(length - begin + 2);
-    *typed_out = word;
-    assert(begin <= length);
-    int count = before != NULL ? split_words(before, words, WORDS_MAX, &error, NULL) : -1;
-    for (int i = 0; i < count; i++)
+    char *copy = strndup(line, length);
+    int last = (copy != NULL ? split_open_words(copy, words, WORDS_MAX, begin_out) : -1) - 1;
+    assert(last < 0 || *begin_out <= length);
+    for (int i = 0; i < last; i++)
         if (i > 0 || strcmp(words[0], "mcds") != 0)
             read_word(&end, nouns, words[i]);
-    if (word != NULL) {
-        (void)snprintf(word, length - begin + 2, "%.*s%s", (int)(length - begin), line + begin,
-                       quote);
-        int words_there = split_words(word, words, WORDS_MAX, &error, NULL);
-        if (count < 0 || words_there < 0) {
-            free(word);
-            *typed_out = NULL;
-        } else if (words_there == 0) {
-            word[0] = '\0';
-        }
-    }
-    free(before);
+    *typed_out = last >= 0 ? strdup(words[last]) : NULL;
+    free(copy);
     return end;
 }
 

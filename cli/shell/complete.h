@@ -18,7 +18,7 @@ struct line_end {
 /* Finds where the last word of a line begins, or the length of the line if the next word has not
  * begun. Reads the words before it by the table of commands. *typed_out is the last word without
  * its quotes, and the caller frees it; NULL: out of memory, or the line cannot be split into
- * words. */
+ * words, or its end is a comment. */
 struct line_end read_line_end(const struct noun *nouns, const char *line, size_t length,
                               size_t *begin_out, char **typed_out);
 

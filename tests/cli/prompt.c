@@ -42,12 +42,16 @@ static void finds_the_last_word(void **state)
     (void)read_end("counter add 'a b' c", 18, "c");
     (void)read_end("counter add $'a\\'b c", 12, "a'b c");
     (void)read_end("counter add 'a\\' b", 17, "b");
+    (void)read_end("counter add \"a\\\" b", 12, "a\" b");
+    (void)read_end("counter add a#b'", 12, "a#b");
+    (void)read_end("counter add '' ", 15, "");
+    (void)read_end("counter add '", 12, "");
 }
 
 static void refuses_what_is_no_line(void **state)
 {
     (void)state;
-    static const char *const lines[] = {"a \\", "a $'\\q", "$'\\q' b"};
+    static const char *const lines[] = {"a \\", "a $'\\q", "$'\\q' b", "a # b", "#"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         size_t begin = 0;
         char *typed = NULL;
