@@ -325,9 +325,6 @@ static const char *check_fence(void *context)
 static const char *run(mcds_sim_options options, struct world world, struct world *totals)
 {
     struct holder holders[CLIENTS_MAX];
-    mcds_sim_client *client;
-    mcds_lock_options lock_options = MCDS_LOCK_OPTIONS_INIT;
-    lock_options.lease_ms = LEASE_MS;
     world.seed = options.seed;
     assert_int_equal(play_open(&options, &world.sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -337,11 +334,7 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
             .lease = MCDS_LEASE_INIT,
             .rounds = play_calls(world.breaks_once ? ROUNDS_OF_LATE : ROUNDS),
         };
-        assert_int_equal(mcds_sim_client_add(world.sim, program, &holders[i], &client),
-                         MCDS_OK);
-        assert_int_equal(mcds_lock_open(mcds_sim_client_store(client), "job", &lock_options,
-                                        &holders[i].lock),
-                         MCDS_OK);
+        play_add_locker(world.sim, program, &holders[i], LEASE_MS, &holders[i].lock);
     }
     const char *wrong = play_run(world.sim, 200000, check_fence, &world);
     if (wrong != NULL)

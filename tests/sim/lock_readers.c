@@ -281,9 +281,6 @@ static const char *find_violation(void *context)
 static const char *run(mcds_sim_options options, struct world world, struct world *totals)
 {
     struct user users[CLIENTS_MAX];
-    mcds_sim_client *client;
-    mcds_lock_options lock_options = MCDS_LOCK_OPTIONS_INIT;
-    lock_options.lease_ms = LEASE_MS;
     world.seed = options.seed;
     world.clients = play_clients(world.hurries ? CLIENTS_MAX : CLIENTS_USUAL);
     assert_int_equal(play_open(&options, &world.sim), MCDS_OK);
@@ -296,10 +293,7 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
                                             : world.crowds && i > 0 ? 8
                                                                     : 1),
         };
-        assert_int_equal(mcds_sim_client_add(world.sim, program, &users[i], &client), MCDS_OK);
-        assert_int_equal(
-            mcds_lock_open(mcds_sim_client_store(client), "job", &lock_options, &users[i].lock),
-            MCDS_OK);
+        play_add_locker(world.sim, program, &users[i], LEASE_MS, &users[i].lock);
     }
     const char *wrong = play_run(world.sim, STEPS_MAX, find_violation, &world);
     if (wrong != NULL)

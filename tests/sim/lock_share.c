@@ -230,9 +230,6 @@ static const char *run(mcds_sim_options options, struct world *totals)
 {
     struct world world = {.seed = options.seed};
     struct user users[CLIENTS_MAX];
-    mcds_sim_client *client;
-    mcds_lock_options lock_options = MCDS_LOCK_OPTIONS_INIT;
-    lock_options.lease_ms = LEASE_MS;
     assert_int_equal(play_open(&options, &world.sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         users[i] = (struct user){
@@ -242,11 +239,8 @@ static const char *run(mcds_sim_options options, struct world *totals)
             .lease = MCDS_LEASE_INIT,
             .rounds = play_calls(ROUNDS) * (i % 2 == 0 ? 1 : 12),
         };
-        assert_int_equal(mcds_sim_client_add(world.sim, program, &users[i], &client), MCDS_OK);
-        if (i % 2 == 0)
-            assert_int_equal(mcds_lock_open(mcds_sim_client_store(client), "job", &lock_options,
-                                            &users[i].lock),
-                             MCDS_OK);
+        play_add_locker(world.sim, program, &users[i], LEASE_MS,
+                        i % 2 == 0 ? &users[i].lock : NULL);
     }
     const char *wrong = play_run(world.sim, 200000, find_violation, &world);
     if (wrong != NULL)

@@ -257,6 +257,18 @@ int play_open(const mcds_sim_options *options, mcds_sim **sim_out)
     return result;
 }
 
+void play_add_locker(mcds_sim *sim, mcds_sim_program *program, void *context, uint32_t lease_ms,
+                     mcds_lock **lock_out)
+{
+    mcds_sim_client *client = NULL;
+    mcds_lock_options options = MCDS_LOCK_OPTIONS_INIT;
+    options.lease_ms = lease_ms;
+    assert_int_equal(mcds_sim_client_add(sim, program, context, &client), MCDS_OK);
+    if (lock_out != NULL)
+        assert_int_equal(
+            mcds_lock_open(mcds_sim_client_store(client), "job", &options, lock_out), MCDS_OK);
+}
+
 void play_close(mcds_sim *sim)
 {
     mcds_sim_counts counts = MCDS_SIM_COUNTS_INIT;

@@ -15,6 +15,7 @@
 #ifndef MCDS_TESTS_SIM_PLAY_H
 #define MCDS_TESTS_SIM_PLAY_H
 
+#include "mcds.h"
 #include "mcds/sim.h"
 #include "support/lengths.h"
 
@@ -45,6 +46,9 @@ uint32_t play_calls(uint32_t usual);
 /* mcds_sim_open and mcds_sim_close, with what is set from outside, and counted. */
 int play_open(const mcds_sim_options *options, mcds_sim **sim_out);
 void play_close(mcds_sim *sim);
+/* Adds a client and opens the lock "job" on its store, unless `lock_out` is NULL. */
+void play_add_locker(mcds_sim *sim, mcds_sim_program *program, void *context, uint32_t lease_ms,
+                     mcds_lock **lock_out);
 
 /* mcds_sim_run; after each step `check` returns the violation, or NULL. Returns the first one. */
 const char *play_run(mcds_sim *sim, uint64_t event_max, const char *(*check)(void *context),

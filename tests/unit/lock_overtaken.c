@@ -95,7 +95,12 @@ static void a_lock_of_readers_without_a_fence_is_held(void **state)
     begin(&world);
     world.loses_fence = true;
     assert_int_equal(mcds_lock_drop(world.lock), MCDS_BUSY);
-    assert_true(world.joins > 1);
+    assert_true(world.joins > 1); /* the fence was lost */
+    world.loses_fence = false;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
+    assert_int_equal(mcds_lock_get_holder(world.lock, &holder), MCDS_OK);
+    assert_int_equal(holder.shared, 1);
+    assert_int_equal(mcds_lock_renew(world.lock, &world.first), MCDS_OK);
     end(&world);
 }
 
