@@ -76,7 +76,7 @@ static int acquire_slice(struct acquisition *acquisition, int64_t grace_ns)
         if (result != MCDS_NOT_FOUND)
             return result;
     }
-    return tenure->kind->acquire(tenure->handle, &tenure->permit, slice_ms > 0 ? slice_ms : 1);
+    return tenure->kind->acquire(tenure, slice_ms > 0 ? slice_ms : 1);
 }
 
 /* Names the holder, and the time left unless the holder renews. Returns whether they are known. */
@@ -127,8 +127,7 @@ static int acquire(struct acquisition *acquisition)
     acquisition->end_ns = once || is_endless ? INT64_MAX : patience->begun_ns + wait_ns;
     acquisition->asked_ns = watch_now_ns();
     for (;;) {
-        int result = once ? acquisition->tenure->kind->acquire(acquisition->tenure->handle,
-                                                               &acquisition->tenure->permit, 0)
+        int result = once ? acquisition->tenure->kind->acquire(acquisition->tenure, 0)
                           : acquire_slice(acquisition, grace_ns);
         row = result == MCDS_BUSY ? 0 : row + 1;
         acquisition->is_in_doubt = result == MCDS_AMBIGUOUS;

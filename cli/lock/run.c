@@ -27,7 +27,7 @@ static int hold_and_run(struct session *session, const struct command *command,
 
 int lock_run(struct session *session, const struct command *command)
 {
-    return hold_and_run(session, command, tenure_of_lock_by(command));
+    return hold_and_run(session, command, &tenure_of_lock);
 }
 
 int semaphore_run(struct session *session, const struct command *command)

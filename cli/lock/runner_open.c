@@ -28,7 +28,10 @@ int runner_open(struct runner *runner, struct session *session, const struct com
 {
     const struct noun *noun = command->noun;
     const char *against = noun->why_not != NULL ? noun->why_not(command) : NULL;
-    *runner = (struct runner){.session = session, .command = command, .tenure = {.kind = kind}};
+    *runner = (struct runner){
+        .session = session,
+        .command = command,
+        .tenure = {.kind = kind, .is_shared = is_given(command, OPTION_SHARED)}};
     if (against != NULL) {
         report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", against);
         return STATUS_USAGE;

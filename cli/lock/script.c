@@ -86,7 +86,7 @@ int lock_acquire(struct session *session, const struct command *command)
     int status = token_check(&place, why, sizeof why);
     if (status != STATUS_DONE)
         return refuse(session, command, status, why);
-    status = runner_open(&runner, session, command, tenure_of_lock_by(command));
+    status = runner_open(&runner, session, command, &tenure_of_lock);
     if (status != STATUS_DONE)
         return status;
     if (runner_acquire(&runner, &patience, &status))

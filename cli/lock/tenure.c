@@ -16,16 +16,14 @@ static void add_time(char *out, size_t capacity, const char *before, int64_t lef
                        left_ms % 1000 / 100, after);
 }
 
-static int acquire_lock_of(void *handle, mcds_permit *permit, uint32_t wait_ms)
+static int acquire_lock_of(struct tenure *tenure, uint32_t wait_ms)
 {
-    return wait_ms == 0 ? mcds_lock_try_acquire(handle, &permit->lease)
-                        : mcds_lock_acquire(handle, wait_ms, &permit->lease);
-}
-
-static int share_lock(void *handle, mcds_permit *permit, uint32_t wait_ms)
-{
-    return wait_ms == 0 ? mcds_lock_try_acquire_shared(handle, &permit->lease)
-                        : mcds_lock_acquire_shared(handle, wait_ms, &permit->lease);
+    mcds_lease *lease = &tenure->permit.lease;
+    if (tenure->is_shared)
+        return wait_ms == 0 ? mcds_lock_try_acquire_shared(tenure->handle, lease)
+                            : mcds_lock_acquire_shared(tenure->handle, wait_ms, lease);
+    return wait_ms == 0 ? mcds_lock_try_acquire(tenure->handle, lease)
+                        : mcds_lock_acquire(tenure->handle, wait_ms, lease);
 }
 
 static int renew_lock(void *handle, mcds_permit *permit)
@@ -64,11 +62,11 @@ static void set_lock_environment(const char *name, const mcds_permit *permit, in
     lock_set_environment(name, permit->lease.fence, left_ms);
 }
 
-/* The members that the lead and a shared lock have in common with the lock. */
+/* The members that the lead has in common with the lock. */
 #define LOCK_CALLS                                                                             \
     .lease = "lease", .release_word = "released", .open = lock_open_known,                     \
-    .close = lock_close, .renew = renew_lock, .release = release_lock,                         \
-    .remaining_ms = lock_remaining_ms, .describe = describe_lock,                              \
+    .close = lock_close, .acquire = acquire_lock_of, .renew = renew_lock,                      \
+    .release = release_lock, .remaining_ms = lock_remaining_ms, .describe = describe_lock,     \
     .set_environment = set_lock_environment
 
 const struct tenure_kind tenure_of_lock = {
@@ -77,16 +75,6 @@ const struct tenure_kind tenure_of_lock = {
     .thing = "lock",
     .why_shared = "the lock would exclude nobody",
     .corrupt_advice = ", or --break it",
-    .acquire = acquire_lock_of,
-};
-
-const struct tenure_kind tenure_of_shared_lock = {
-    LOCK_CALLS,
-    .noun = "lock",
-    .thing = "lock",
-    .why_shared = "the lock would exclude nobody",
-    .corrupt_advice = ", or --break it",
-    .acquire = share_lock,
 };
 
 static int look_at_lock(void *handle)
@@ -104,14 +92,13 @@ const struct tenure_kind tenure_of_leader = {
     .why_shared = "everybody would lead",
     .corrupt_advice = ", or break it with 'mcds lock NAME --break'",
     .ends_descendants = true,
-    .acquire = acquire_lock_of,
     .look = look_at_lock,
 };
 
-static int acquire_permit(void *handle, mcds_permit *permit, uint32_t wait_ms)
+static int acquire_permit(struct tenure *tenure, uint32_t wait_ms)
 {
-    return wait_ms == 0 ? mcds_semaphore_try_acquire(handle, permit)
-                        : mcds_semaphore_acquire(handle, wait_ms, permit);
+    return wait_ms == 0 ? mcds_semaphore_try_acquire(tenure->handle, &tenure->permit)
+                        : mcds_semaphore_acquire(tenure->handle, wait_ms, &tenure->permit);
 }
 
 static int renew_permit(void *handle, mcds_permit *permit)

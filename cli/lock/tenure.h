@@ -15,6 +15,8 @@ enum command_end {
     END_BY_US      /* mcds was signalled, or the lease was lost */
 };
 
+struct tenure;
+
 struct tenure_kind {
     const char *noun;
     const char *thing;          /* "lock", "permit", "lead" or "job"; of once "result" */
@@ -28,7 +30,7 @@ struct tenure_kind {
     int (*open)(mcds_store *store, const struct command *command, void **handle_out);
     void (*close)(void *handle);
     /* wait_ms 0: one try. */
-    int (*acquire)(void *handle, mcds_permit *permit, uint32_t wait_ms);
+    int (*acquire)(struct tenure *tenure, uint32_t wait_ms);
     /* One read. MCDS_OK: held; MCDS_NOT_FOUND: free. NULL: a wait tries to acquire instead. */
     int (*look)(void *handle);
     int (*renew)(void *handle, mcds_permit *permit);
@@ -53,7 +55,6 @@ struct tenure_kind {
     const char *(*released)(void *handle);
 };
 extern const struct tenure_kind tenure_of_lock;
-extern const struct tenure_kind tenure_of_shared_lock;
 extern const struct tenure_kind tenure_of_semaphore;
 extern const struct tenure_kind tenure_of_once;
 extern const struct tenure_kind tenure_of_leader;
@@ -62,13 +63,9 @@ extern const struct tenure_kind tenure_of_queue;
 struct tenure {
     const struct tenure_kind *kind;
     void *handle;
+    bool is_shared;     /* of a lock: other holders may share it */
     mcds_permit permit; /* of a lock: only its lease is used; of once: the deadline in it */
 };
-
-static inline const struct tenure_kind *tenure_of_lock_by(const struct command *command)
-{
-    return is_given(command, OPTION_SHARED) ? &tenure_of_shared_lock : &tenure_of_lock;
-}
 
 static inline int tenure_renew(struct tenure *tenure)
 {

@@ -82,15 +82,15 @@ static void take_deadline(struct claim *claim, mcds_permit *permit, int64_t aske
     claim->deadline_ns = permit->lease.deadline_ns = asked_ns + claim->run_ns;
 }
 
-static int claim_acquire(void *handle, mcds_permit *permit, uint32_t wait_ms)
+static int claim_acquire(struct tenure *tenure, uint32_t wait_ms)
 {
-    struct claim *claim = handle;
+    struct claim *claim = tenure->handle;
     const mcds_bytes none = {NULL, 0};
     int64_t asked_ns = watch_now_ns();
     int result = mcds_once_begin(claim->once, claim->command->bytes[0], none, wait_ms,
                                  &claim->run, &claim->value, &claim->code);
     if (result == MCDS_OK)
-        take_deadline(claim, permit, asked_ns);
+        take_deadline(claim, &tenure->permit, asked_ns);
     return result;
 }
 

@@ -100,14 +100,14 @@ static int worker_look(void *handle)
     return result == MCDS_OK ? MCDS_NOT_FOUND : result == MCDS_BUSY ? MCDS_OK : result;
 }
 
-static int worker_acquire(void *handle, mcds_permit *permit, uint32_t wait_ms)
+static int worker_acquire(struct tenure *tenure, uint32_t wait_ms)
 {
-    struct worker *worker = handle;
+    struct worker *worker = tenure->handle;
     (void)wait_ms;
     int result = MCDS_OK;
     if (!worker->job.is_held && !worker->is_over)
         result = worker_claim(worker);
-    permit->lease.deadline_ns = worker->job.deadline_ns;
+    tenure->permit.lease.deadline_ns = worker->job.deadline_ns;
     return result;
 }
 
