@@ -46,6 +46,26 @@ static bool lacks_program(struct reader *reader)
            !reader_wrong_usage(reader, "the command to run is missing after --");
 }
 
+/* Without a command, an option of the lease or of the wait would mean nothing. */
+static bool has_program_for_options(struct reader *reader)
+{
+    static const enum option_id ids[] = {OPTION_ON_LOST, OPTION_SHARED, OPTION_LEASE,
+                                         OPTION_LABEL,   OPTION_WAIT,   OPTION_NOWAIT,
+                                         OPTION_EXIT};
+    char what[MISTAKE_MAX / 2];
+    if (reader->command->program != NULL)
+        return true;
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        const char *word = options[ids[i]].word;
+        (void)snprintf(what, sizeof what,
+                       "--%s is for a command: give a command after --, or leave --%s out",
+                       word, word);
+        if (is_given(reader->command, ids[i]))
+            return reader_wrong_usage(reader, what);
+    }
+    return true;
+}
+
 /* `mcds lock` and `mcds once` run a command, or have one of the options below: exactly one of these. */
 static bool is_one_way(struct reader *reader)
 {
@@ -62,8 +82,8 @@ static bool is_one_way(struct reader *reader)
                                            "each other"
                                          : "a command, --info, --settle and --forget exclude "
                                            "each other");
-    if (is_given(command, OPTION_ON_LOST) && command->program == NULL)
-        return reader_wrong_usage(reader, "--on-lost is for a command: give it after --");
+    if (!has_program_for_options(reader))
+        return false;
     if (is_given(command, OPTION_WAIT) && is_given(command, OPTION_NOWAIT))
         return reader_wrong_usage(reader, "--wait and --no-wait exclude each other");
     return true;

@@ -122,6 +122,23 @@ class MatrixTest(unittest.TestCase):
         for words in (["nonsense"], ["help", "nonsense"], ["help", "set", "nonsense"], ["completion", "nonsense"], []):
             self.check_failure(self.mcds(*words), USAGE)
 
+    def test_an_option_that_only_a_command_needs(self):
+        """Each option of lock and of once, with each form that runs no command."""
+        needed = {"lock": ("--lease", "--wait", "--no-wait", "--busy-exit", "--shared", "--label", "--on-lost"),
+                  "once": ("--wait", "--no-wait", "--busy-exit", "--on-lost")}
+        forms = {"lock": ("--info", "--break", "--drop"), "once": ("--info", "--settle=0", "--forget")}
+        for noun, options in needed.items():
+            listed = re.split(r"^\.It Nm ", help_man(noun), maxsplit=2, flags=re.MULTILINE)[1]
+            found = {"-" + word.replace("\\", "") for word in re.findall(r"Fl \\(-[a-z\\-]+)", listed)}
+            known = {*options, *(form.partition("=")[0] for form in forms[noun])}
+            self.assertEqual(found & known if noun == "once" else found, known)
+            for option in options:
+                value = [] if option in ("--no-wait", "--shared") else ["1s" if option in ("--lease", "--wait") else "1"]
+                for form in forms[noun]:
+                    done = self.mcds(noun, "x", option, *value, form)
+                    self.check_failure(done, USAGE)
+                    self.assertIn(f"{option} is for a command", done.stderr)
+
     def test_an_argument_that_is_missing(self):
         for words, arguments, _ in self.each(and_watch=True):
             if arguments and words != ["top"]:
