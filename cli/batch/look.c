@@ -10,6 +10,7 @@
 
 #include "io/exit.h"
 #include "io/report.h"
+#include "nouns/lock.h"
 #include "table/commands.h"
 #include "table/nouns.h"
 
@@ -91,8 +92,10 @@ static void print_or_dash(struct output *output, bool is_known)
 static void print_size(struct output *output, const struct row *row)
 {
     const struct verb *verb = row->command.verb;
-    bool is_known = row->is_known && verb->start != lock_look;
-    if (is_known && verb->start == counter_get)
+    bool is_known = row->is_known;
+    if (is_known && verb->start == lock_look)
+        lock_print_mode(output, &row->answer.holder);
+    else if (is_known && verb->start == counter_get)
         output_number(output, "size", row->answer.counter.value, SHOWN);
     else if (is_known && verb->start == visitors_get)
         output_unsigned(output, "size", row->answer.visitors.current, SHOWN);
@@ -120,8 +123,6 @@ static void print_holder(struct output *output, const struct row *row)
 {
     const mcds_lock_holder *holder = &row->answer.holder;
     bool is_held = row->is_known && row->command.verb->start == lock_look;
-    if (is_held && holder->shared > 0 && output->json)
-        output_unsigned(output, "shared", holder->shared, SHOWN);
     bool is_labelled = is_held && holder->label[0] != '\0';
     if (is_labelled)
         output_name(output, "holder", holder->label, SHOWN);

@@ -37,6 +37,25 @@ void lock_set_environment(const char *name, uint64_t fence, int64_t left_ms)
     set_number("MCDS_LOCK_DEADLINE", (uint64_t)(env->wall_ns(env->self) / NS_PER_MS + left_ms));
 }
 
+void lock_write_mode(char out[MODE_CAPACITY], const mcds_lock_holder *holder)
+{
+    if (holder->shared > 0)
+        (void)snprintf(out, MODE_CAPACITY, "shared:%" PRIu32, holder->shared);
+    else
+        (void)snprintf(out, MODE_CAPACITY, "exclusive");
+}
+
+void lock_print_mode(struct output *output, const mcds_lock_holder *holder)
+{
+    char mode[MODE_CAPACITY];
+    lock_write_mode(mode, holder);
+    if (output->json)
+        mode[strcspn(mode, ":")] = '\0';
+    output_text(output, "mode", mode, SHOWN);
+    if (output->json)
+        output_unsigned(output, "shared", holder->shared, SHOWN);
+}
+
 int lock_open(mcds_store *store, const struct command *command, void **handle_out)
 {
     char label[LABEL_CAPACITY];
@@ -119,6 +138,8 @@ void lock_print(struct output *output, const struct command *command,
         output_text(output, "", "?", SHOWN);
     }
     output_unsigned(output, "fence", holder->fence, SHOWN);
-    if (output->json || holder->shared > 0)
-        output_unsigned(output, "shared", holder->shared, SHOWN);
+    if (output->json)
+        lock_print_mode(output, holder);
+    else if (holder->shared > 0)
+        output_unsigned(output, "", holder->shared, SHOWN);
 }

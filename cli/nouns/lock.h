@@ -17,6 +17,12 @@ void set_number(const char *variable, uint64_t number);
 void look_briefly(mcds_store *store, const struct command *command, void *handle,
                   int (*look)(void *handle, const struct command *command, mcds_store *store));
 
+#define MODE_CAPACITY 24
+/* Writes "exclusive", or "shared:N" where N callers share the lock. */
+void lock_write_mode(char out[MODE_CAPACITY], const mcds_lock_holder *holder);
+/* Prints it as one field; in JSON "mode", and the number of those that share it as "shared". */
+void lock_print_mode(struct output *output, const mcds_lock_holder *holder);
+
 /* Sets the variables that COMMAND inherits. */
 void lock_set_environment(const char *name, uint64_t fence, int64_t left_ms);
 

@@ -13,6 +13,7 @@
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
+#include "nouns/lock.h"
 #include "nouns/log.h"
 #include "table/commands.h"
 #include "table/nouns.h"
@@ -258,6 +259,7 @@ static void end_row(struct reading *reading, struct row *row, int result, double
     } else if (is_lock) {
         forget(row);
         row->left_ms = row->answer.holder.remaining_ms;
+        lock_write_mode(row->value, &row->answer.holder);
         const char *label = row->answer.holder.label;
         row->holder = print_plain(reading, label[0] != '\0' ? label : "-", NULL);
     } else {

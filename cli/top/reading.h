@@ -21,7 +21,7 @@ struct row {
     char *shown; /* the name as plain output has it */
     void *handle;
     struct answer answer;
-    char value[48]; /* as its get prints it; "" = not known */
+    char value[48]; /* as its get prints it, or the mode of a lock; "" = not known */
     double number;
     double rate; /* each second */
     bool has_number;

@@ -13,6 +13,7 @@
 #include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
+#include "nouns/lock.h"
 #include "parse/values.h"
 #include "table/commands.h"
 #include "table/nouns.h"
@@ -187,9 +188,11 @@ static void print_row(struct output *output, const struct row *row)
     put_time(output);
     output_text(output, "noun", row->command.noun->word, SHOWN);
     output_name(output, "name", row->name, SHOWN);
-    if (row->has_number)
+    if (row->holder != NULL)
+        lock_print_mode(output, &row->answer.holder);
+    else if (row->has_number)
         output_copy(output, "value", row->value);
-    put_dash(output, row->has_number);
+    put_dash(output, row->holder != NULL || row->has_number);
     put_rate(output, row->has_rate, row->rate);
     if (is_timed && output->json)
         output_number(output, "remaining_ms", row->left_ms, SHOWN);

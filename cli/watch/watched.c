@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nouns/lock.h"
 #include "nouns/log.h"
 #include "parse/shell_words.h"
 #include "parse/values.h"
@@ -235,26 +236,51 @@ static bool is_same(const struct line_of *was, const struct line_of *is)
     return was->length == is->length && memcmp(was->text, is->text, is->length) == 0;
 }
 
+static bool is_of_sharers(const struct line_of *line)
+{
+    static const char word[] = "shared";
+    const size_t length = sizeof word - 1;
+    return line != NULL && line->length - line->key_length > length &&
+           memcmp(line->text + line->key_length + 1, word, length) == 0;
+}
+
+/* Another holder, or none. One more caller, or one less, that shares the lock is a change of it. */
+static uint64_t print_holder(struct watched *watched, const struct line_of *was,
+                             const struct line_of *is)
+{
+    const struct line_of *line = is != NULL ? is : was;
+    bool is_change = is_of_sharers(was) && is_of_sharers(is);
+    struct output *output = begin_line(watched, is == NULL  ? "released"
+                                                : is_change ? "changed"
+                                                            : "acquired");
+    put_field(output, "holder", line->text, line->key_length, false);
+    if (is != NULL)
+        lock_print_mode(output, &watched->answer.holder);
+    output_end(output);
+    return 1;
+}
+
 /* The line of a value, or of a number of elements, in `last` and in `next`. */
 static uint64_t compare_line(struct watched *watched, bool exists)
 {
     const struct line_of *was = watched->last.count > 0 ? &watched->last.lines[0] : NULL;
     const struct line_of *is = exists && watched->next.count > 0 ? &watched->next.lines[0]
                                                                  : NULL;
-    bool is_lock = watched->compared == COMPARED_HOLDER;
-    if (is_same(was, is) || (was == NULL && !is_lock && is_nothing(is)))
+    if (is_same(was, is))
         return 0;
-    struct output *output = begin_line(watched, is == NULL    ? is_lock ? "released" : "dropped"
-                                                : is_lock     ? "acquired"
+    if (watched->compared == COMPARED_HOLDER)
+        return print_holder(watched, was, is);
+    if (was == NULL && is_nothing(is))
+        return 0;
+    struct output *output = begin_line(watched, is == NULL    ? "dropped"
                                                 : was == NULL ? "made"
                                                 : watched->compared == COMPARED_BY_COUNT
                                                     ? "count"
                                                     : "changed");
-    const char *key = is_lock ? "holder" : "value";
-    if (was != NULL && !(is_lock && is != NULL))
-        put_field(output, is != NULL ? "was" : key, was->text, was->length, !is_lock);
+    if (was != NULL)
+        put_field(output, is != NULL ? "was" : "value", was->text, was->length, true);
     if (is != NULL)
-        put_field(output, key, is->text, is->length, !is_lock);
+        put_field(output, "value", is->text, is->length, true);
     output_end(output);
     return 1;
 }
@@ -309,6 +335,7 @@ static void print_value(struct watched *watched, int result)
     if (watched->compared == COMPARED_HOLDER) {
         const char *label = watched->answer.holder.label;
         output_name(items, "", label[0] != '\0' ? label : "-", SHOWN);
+        lock_print_mode(items, &watched->answer.holder);
     } else {
         verb->print(items, &watched->command, &watched->answer, result);
     }

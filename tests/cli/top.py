@@ -139,7 +139,7 @@ class TopTest(unittest.TestCase):
                                   env=self.environment, stdin=subprocess.PIPE)
         self.addCleanup(holder.communicate)
         self.mcds("lock", "nightly", "-n", "--", "true", code=75) if holder.poll() is None and self.is_held() else None
-        terminal.wait_until(lambda screen: re.search(r"^lock +nightly +- +- +[1-6]?\d\.\ds  me$", screen.text(), re.M))
+        terminal.wait_until(lambda screen: re.search(r"^lock +nightly +exclusive +- +[1-6]?\d\.\ds  me$", screen.text(), re.M))
         self.quit(terminal)
 
     def is_held(self):
@@ -217,15 +217,18 @@ class TopTest(unittest.TestCase):
 
     def test_one_reading(self):
         self.fill()
+        self.mcds("lock", "acquire", "files", "--shared", "--label", "me", "-t", "1h")
         lines = self.mcds("top", "--once", "--interval", "10ms").splitlines()
         self.assertIn("counter\thits\t120000\t0.000\t-\t-", lines)
         self.assertIn("set\ttags\t-\t-\t-\t-", lines)
+        self.assertRegex("\n".join(lines), r"(?m)^lock\tfiles\tshared:1\t-\t[0-9.]+\tme$")
         self.assertRegex(lines[0], r"^commits\t/.*\t\d+\t\d+\.\d{3}\t-\t-$")
         only = self.mcds("top", "h", "--noun", "counter", "--once", "--interval", "10ms").splitlines()
         self.assertEqual([line for line in only if "/" not in line], ["counter\thits\t120000\t0.000\t-\t-"])
 
     def test_objects(self):
         self.fill()
+        self.mcds("lock", "acquire", "files", "--label", "me", "-t", "1h")
         read, write = os.pipe()
         with subprocess.Popen([MCDS, "--timeout", "60s", "top", "--json", "--interval", "10ms"], env=self.environment, stdin=subprocess.DEVNULL,
                               stdout=write, stderr=subprocess.PIPE, text=True) as process:
@@ -238,6 +241,10 @@ class TopTest(unittest.TestCase):
         self.assertGreater(len(hits), 1)
         self.assertEqual({**hits[0], "time": ""}, {"time": "", "noun": "counter", "name": "hits", "value": 120000, "rate": 0.0})
         self.assertIn("commits", [o.get("figure") for o in seen])
+        lock = [o for o in seen if o.get("noun") == "lock"][0]
+        self.assertGreater(lock.pop("remaining_ms"), 0)
+        self.assertEqual({**lock, "time": ""},
+                         {"time": "", "noun": "lock", "name": "files", "mode": "exclusive", "shared": 0, "holder": "me"})
 
     def test_a_store_that_is_made_later(self):
         terminal = self.top("--interval", "100ms")

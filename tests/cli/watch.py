@@ -6,6 +6,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -169,9 +170,32 @@ class WatchTest(unittest.TestCase):
         self.watch("job")
         holder = subprocess.Popen([MCDS, "--timeout", "60s", "lock", "job", "--label", "me", "-t", "60s", "--", "cat"],
                                   env=self.environment, stdin=subprocess.PIPE)
-        self.assertEqual(self.next(), ["lock\tjob\tacquired\tme"])
+        self.assertEqual(self.next(), ["lock\tjob\tacquired\tme\texclusive"])
         holder.communicate()
         self.assertEqual(self.next(), ["lock\tjob\treleased\tme"])
+
+    def test_shared_locks(self):
+        """Each caller that begins to share the lock, or ends, is a change."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+
+        def acquire(label, *options):
+            self.mcds("lock", "acquire", "job", "-t", "1h", "--label", label, "--token", os.path.join(folder.name, label), *options)
+
+        def release(label):
+            self.mcds("lock", "release", "job", "--token", os.path.join(folder.name, label))
+
+        self.watch("job")
+        acquire("a", "--shared")
+        self.assertEqual(self.next(), ["lock\tjob\tacquired\ta\tshared:1"])
+        acquire("b", "--shared")
+        self.assertRegex(self.next()[0], r"^lock\tjob\tchanged\t[ab]\tshared:2$")
+        release("a")
+        self.assertEqual(self.next(), ["lock\tjob\tchanged\tb\tshared:1"])
+        release("b")
+        self.assertEqual(self.next(), ["lock\tjob\treleased\tb"])
+        acquire("c")
+        self.assertEqual(self.next(), ["lock\tjob\tacquired\tc\texclusive"])
 
     def test_hostile_names_and_values(self):
         self.watch(HOSTILE)
@@ -190,6 +214,10 @@ class WatchTest(unittest.TestCase):
         self.mcds("counter", "add", "hits", "4")
         seen = json.loads(self.lines.get(timeout=LIMIT_S))
         self.assertEqual((seen["change"], seen["value"]), ("made", 4))
+        self.mcds("lock", "acquire", "job", "--label", "me", "-t", "1h", "--shared")
+        seen = json.loads(self.lines.get(timeout=LIMIT_S))
+        seen.pop("time")
+        self.assertEqual(seen, {"noun": "lock", "name": "job", "change": "acquired", "holder": "me", "mode": "shared", "shared": 1})
         self.assertNotIn("\x1b", json.dumps(seen))
 
     def test_once(self):

@@ -20,7 +20,9 @@ run ls --long p
 run ls -l p --json
 run ls -l none
 mcds lock held --label host:1 -- mcds ls -l held | sed 's/\t[0-9.]*\thost/\tN\thost/'
-mcds lock held --label host:1 -- mcds ls -l held --json | sed 's/":[0-9]*,/":N,/'
+mcds lock held --label host:1 -- mcds ls -l held --json | sed 's/ms":[0-9]*,/ms":N,/'
+mcds lock files --shared --label host:1 -- mcds lock files --shared --label host:1 -- mcds ls -l files | sed 's/\t[0-9.]*\thost/\tN\thost/'
+mcds lock files --shared --label host:1 -- mcds ls -l files --json | sed 's/ms":[0-9]*,/ms":N,/'
 # more than are read at once
 seq 700 | sed 's/.*/counter add n& &/' | mcds batch >/dev/null
 mcds -q lock n -- true
