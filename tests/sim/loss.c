@@ -164,6 +164,7 @@ static bool lose(struct loser *loser, enum loss kind)
     const char *count = kind == LOSS_BEGIN ? count_of(&keys, key) : NULL;
     if (count != NULL)
         (void)mcds__sim_evict(sim, mcds_text(count));
+    loser->is_uncounted = loser->is_uncounted || kind == LOSS_COUNT || count != NULL;
     /* Neither the count nor the next segment is left to name it. */
     loser->is_blind = loser->is_blind || (is_segment(&keys, key) && !has_next(&keys, key) &&
                                           (count != NULL || count_of(&keys, key) == NULL));

@@ -50,6 +50,7 @@ struct loser {
     int64_t first_ns;  /* when the first has happened */
     int64_t last_ns;   /* and the last */
     bool is_blind;     /* a segment was lost together with the keys that name it */
+    bool is_uncounted; /* a count was lost, alone or with the first segment */
     bool
         is_hidden; /* a stream has lost its first segment and its count, and later ones are left */
     /* A client has made a lost segment again, and its call has failed, or a reply to it was lost. So
