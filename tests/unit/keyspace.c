@@ -82,13 +82,20 @@ static void an_item_lives_until_its_last_millisecond(void **state)
     assert_int_equal(mcds__keyspace_count(world.table), 0);
 
     world.context.ttl_unit_ms = 1000;
-    world.context.ttl_early_ms = 1000;
-    set.ttl_ms = 1001;
+    world.context.lag_ms = 1000;
+    set.ttl_ms = 2001;
+    assert_int_equal(run(&world, set), MCDS_OUT_OK);
+    assert_int_equal(get(&world, "k"), MCDS_OUT_OK);
+    assert_int_equal(world.request.reply.ttl_ms, 3000);
+    world.context.lag_ms = 0;
+    assert_int_equal(get(&world, "k"), MCDS_OUT_OK);
+    assert_int_equal(world.request.reply.ttl_ms, 2000);
+    world.context.lag_ms = 1000;
+    set.ttl_ms = 1000;
     assert_int_equal(run(&world, set), MCDS_OUT_OK);
     assert_int_equal(get(&world, "k"), MCDS_OUT_OK);
     assert_int_equal(world.request.reply.ttl_ms, 1000);
-    set.ttl_ms = 1000;
-    assert_int_equal(run(&world, set), MCDS_OUT_OK);
+    world.context.now_ms += 1000;
     assert_int_equal(get(&world, "k"), MCDS_OUT_MISS);
     world_close(&world);
 }

@@ -197,6 +197,51 @@ static void strict_lives_as_short_as_memcached(void **state)
     assert_in_range(early, 20, 100);
 }
 
+/* Reads the key with its ttl. */
+static mcds_reply look_at(mcds_store *store)
+{
+    mcds_request look = {.command = MCDS_GET, .key = text("k"), .options = MCDS_WANT_TTL};
+    assert_int_equal(run(store, &look), MCDS_OUT_OK);
+    return look.reply;
+}
+
+/* Replaces the key by cas. Returns its ttl then. */
+static int64_t ttl_after_cas(mcds_store *store, uint64_t ttl_ms)
+{
+    mcds_request cas = {
+        .command = MCDS_CAS, .key = text("k"), .cas = look_at(store).cas, .ttl_ms = ttl_ms};
+    assert_int_equal(run(store, &cas), MCDS_OUT_OK);
+    return look_at(store).ttl_ms;
+}
+
+/* A key that is replaced by cas may end a second early, as after every write, and never earlier than
+ * before, if its ttl is the one that was read. */
+static void strict_cas_is_early_too(void **state)
+{
+    (void)state;
+    int early = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        struct fake_env fake;
+        int64_t life_ms = 0;
+        fake_env_init(&fake, seed);
+        mcds_store *store = open_store(&fake, "memory:?strict=1");
+        assert_int_equal(set(store, "k", "v", 60000), MCDS_OUT_OK);
+        for (int i = 0; i < 20; i++) {
+            int64_t ttl_ms = look_at(store).ttl_ms;
+            assert_in_range(ttl_ms, 57000, 62000);
+            fake_env_advance_ms(&fake, 150 * i % 1000);
+            assert_true(ttl_after_cas(store, (uint64_t)ttl_ms) >= ttl_ms);
+        }
+        (void)ttl_after_cas(store, 3000);
+        for (; get(store, "k") == MCDS_OUT_OK; life_ms += 10)
+            fake_env_advance_ms(&fake, 10);
+        assert_in_range(life_ms, 1010, 3000);
+        early += life_ms <= 2000;
+        mcds_close(store);
+    }
+    assert_in_range(early, 20, 100);
+}
+
 static void strict_takes_what_memcached_takes(void **state)
 {
     (void)state;
@@ -491,6 +536,7 @@ int main(void)
         cmocka_unit_test(every_refused_allocation_of_open_is_survived),
         cmocka_unit_test(ttl_is_exact_to_the_millisecond),
         cmocka_unit_test(strict_lives_as_short_as_memcached),
+        cmocka_unit_test(strict_cas_is_early_too),
         cmocka_unit_test(strict_takes_what_memcached_takes),
         cmocka_unit_test(same_seed_same_strict_store),
         cmocka_unit_test(a_look_needs_no_clock_and_no_memory),

@@ -40,7 +40,8 @@ static int64_t expiry(uint64_t ttl_ms, const struct mcds__keyspace_context *cont
         return MCDS__ITEM_NEVER;
     uint64_t unit_ms = context->ttl_unit_ms > 0 ? context->ttl_unit_ms : 1;
     uint64_t whole_ms = (ttl_ms + unit_ms - 1) / unit_ms * unit_ms;
-    return context->now_ms + (int64_t)whole_ms - (int64_t)context->ttl_early_ms;
+    return context->now_ms +
+           (int64_t)(whole_ms > context->lag_ms ? whole_ms - context->lag_ms : whole_ms);
 }
 
 /* Write a number as text. It never becomes shorter: it is padded with spaces. */
@@ -112,8 +113,11 @@ static void memory_keyspace_get(struct mcds__item *item, mcds_request *request,
         return;
     }
     assert(item->expires_ms > context->now_ms);
-    int64_t ttl_ms = item->expires_ms == MCDS__ITEM_NEVER ? MCDS_TTL_NEVER
-                                                          : item->expires_ms - context->now_ms;
+    int64_t ttl_ms = MCDS_TTL_NEVER;
+    if (item->expires_ms != MCDS__ITEM_NEVER)
+        ttl_ms = item->expires_ms - context->now_ms;
+    if (ttl_ms > (int64_t)context->lag_ms)
+        ttl_ms += (int64_t)context->lag_ms;
     mcds__command_show(request, memory_keyspace_value_of(item), item->flags,
                        memory_keyspace_token_of(item, context), ttl_ms, context->values);
 }

@@ -28,12 +28,15 @@ struct mcds__keyspace *mcds__keyspace_open(const mcds_env *env,
 void mcds__keyspace_close(struct mcds__keyspace *keyspace);
 
 /* Execute one request at the time `now_ms`. An item stored with ttl_ms is visible while now_ms
- * < stored at + ttl_ms rounded up to ttl_unit_ms - ttl_early_ms. A token of another connection
+ * < stored at + ttl_ms rounded up to ttl_unit_ms - lag_ms. A token of another connection
  * is answered EXISTS, whether or not the key exists. Fills request->reply. */
 struct mcds__keyspace_context {
     int64_t now_ms;
-    uint32_t ttl_unit_ms;  /* 0 counts as 1 */
-    uint32_t ttl_early_ms; /* by how much this write shortens its ttl */
+    uint32_t ttl_unit_ms; /* 0 counts as 1 */
+    /* By how much the clock is late from which a ttl is counted, when it is written and when it is
+     * read, unless the ttl is no more. So a key that is written again with the ttl that was read
+     * ends no earlier, and what is written exists. */
+    uint32_t lag_ms;
     uint64_t *cas_next; /* the last cas token issued; several keyspaces may share one counter */
     uint64_t connection; /* goes into reply.cas */
     mcds_buffer

@@ -27,7 +27,7 @@
 #define STRICT_VALUE_MAX ((UINT64_C(1) << 20) - 512)
 #define STRICT_BYTES (UINT64_C(64) << 20)
 #define STRICT_UNIT_MS 1000
-#define STRICT_EARLY_MS 2000 /* the unit, and sometimes one second more */
+#define STRICT_EARLY_MS 2000 /* the unit, and a tick that is late */
 #define STRICT_EARLY_ONE_IN 8
 
 #define PEEK_CAPACITY 4096 /* of a value that is passed as a copy */
@@ -40,10 +40,9 @@ struct stripe {
     pthread_mutex_t mutex; /* guards the members below */
     struct mcds__keyspace *keyspace;
     uint64_t cas_next; /* a key stays in its stripe, so its tokens never repeat */
-    uint64_t chance;   /* state of strict mode's random sequence */
     _Atomic uint64_t
         losses; /* lost items, from 1 on; read without the mutex, and seldom written */
-    uint8_t padding[LINE - sizeof(uint64_t)];
+    uint8_t padding[LINE];
 };
 
 struct memory {
@@ -53,6 +52,7 @@ struct memory {
     void *stripes_memory;  /* the allocation in which the stripes are aligned to cache lines */
     uint32_t stripe_count; /* a power of two */
     uint64_t seed;         /* of the key hash */
+    uint64_t chance;       /* of the late ticks of strict mode */
     uint64_t connection;   /* distinguishes its CAS tokens from those of other memories */
     bool strict;
     int64_t phase_ms; /* of the seconds of strict mode */
@@ -106,11 +106,9 @@ static int make_stripes(struct memory *memory)
         .no_flags_on_create = memory->strict,
         .no_create_on_append = memory->strict,
     };
-    uint64_t chance = mcds__random_u64(memory->env);
     for (uint32_t i = 0; i < memory->stripe_count; i++) {
         struct stripe *stripe = &memory->stripes[i];
         (void)pthread_mutex_init(&stripe->mutex, NULL);
-        stripe->chance = chance + i;
         atomic_init(&stripe->losses, 1);
         options.losses = &stripe->losses;
         stripe->keyspace = mcds__keyspace_open(memory->env, &options);
@@ -136,6 +134,7 @@ static int make_memory(const struct memory *wanted, void **backend_out)
     if (half_stripe > 0 && memory->value_max > half_stripe)
         memory->value_max = half_stripe;
     memory->seed = mcds__random_u64(memory->env);
+    memory->chance = mcds__random_u64(memory->env);
     memory->phase_ms = (int64_t)(mcds__random_u64(memory->env) % STRICT_UNIT_MS);
     int result = make_stripes(memory);
     if (result != MCDS_OK) {
@@ -281,11 +280,16 @@ static int64_t keyspace_now_ms(const struct memory *memory, int64_t now_ns)
     return (now_ms + memory->phase_ms) / STRICT_UNIT_MS * STRICT_UNIT_MS;
 }
 
-/* Strict mode: sometimes a write gets one second less, as when memcached's clock jumps. */
-static uint32_t draw_early_ms(struct stripe *stripe)
+/* Strict mode: a tick of memcached's clock may be late, and the next one then jumps. What is written
+ * in between ends a second early. The clock never goes back, so each tick is late or not for all. */
+static uint32_t lag_of(const struct memory *memory, int64_t now_ms)
 {
-    stripe->chance += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t mixed = (stripe->chance ^ stripe->chance >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    if (!memory->strict)
+        return 0;
+    uint64_t tick = (uint64_t)(now_ms / STRICT_UNIT_MS) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t state = memory->chance + tick;
+    uint64_t mixed = (state ^ state >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    assert(now_ms % STRICT_UNIT_MS == 0);
     return mixed >> 32 < UINT32_MAX / STRICT_EARLY_ONE_IN ? STRICT_UNIT_MS : 0;
 }
 
@@ -309,10 +313,6 @@ static uint32_t execute(struct memory *memory, mcds_request *requests, uint32_t 
     context->cas_next = &stripe->cas_next;
     do {
         mcds_request *request = &requests[done++];
-        if (memory->strict)
-            /* A ttl that is read counts from the ticks of this server. So a key that is written
-             * again with this ttl ends no earlier. */
-            context->ttl_early_ms = request->command == MCDS_CAS ? 0 : draw_early_ms(stripe);
         mcds__keyspace_execute(stripe->keyspace, request, hash, context);
         request->reply.peer = memory->server;
         if (memory->strict)
@@ -341,6 +341,7 @@ static void memory_submit(void *session, mcds_batch *first)
         .ttl_unit_ms = memory->strict ? STRICT_UNIT_MS : 1,
         .connection = memory->connection,
     };
+    context.lag_ms = lag_of(memory, context.now_ms);
     for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
         if (now_ns < batch->deadline_ns)
             memory_execute_batch(memory, batch, &context);
