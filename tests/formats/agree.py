@@ -547,6 +547,23 @@ class AgreeTest(unittest.TestCase):
         ended = b"mcds:e1:old:%d" % (life >> 32 & 0x3FFFFFFF)
         self.assertTrue(segments.mark(ended, *self.server.get(ended)))
 
+    def test_root_of_a_log_added_again(self):
+        key = b"mcds:e1:lost"
+        self.mcds("log", "put", "lost", "before")
+        flags, value = self.server.get(key)
+        self.server.set(key, flags | reader.AGAIN, value)
+        self.assertEqual(len(segments.log(self.server, key)[1]), 1)
+        self.assertRegex(self.mcds("log", "scan", "lost"), "\\tbefore\n$")
+        self.assertEqual(self.server.get(key), (flags | reader.AGAIN, value))
+        self.mcds("log", "put", "lost", "after")
+        self.assertEqual(self.server.get(key)[0], flags)
+        self.mcds("log", "drop", "lost")
+        self.server.set(key, flags | reader.AGAIN, value)
+        self.assertIsNone(segments.log(self.server, key))
+        self.mcds("log", "put", "lost", "other")
+        self.assertNotEqual(self.server.get(key)[0], flags)
+        self.assertEqual([event for _, _, event in segments.log(self.server, key)[1]], [b"other"])
+
     def test_array(self):
         self.mcds("array", "set", "small", "a", "", "a b")
         self.assertEqual(reader.array(self.server, b"mcds:a1:small"), [b"a", b"", b"a b"])

@@ -211,6 +211,7 @@ def beats(key, _, value):
 
 
 ESTIMATED = 2
+AGAIN = 1  # in the flags of a log's root: added again after a loss, and not confirmed
 ROOTS = {b"c1": (b"c", 1), b"vc1": (b"v", 2), b"ow1": (b"o", 3), b"vw1": (b"w", 1),
          b"l1": (b"l", 0), b"e1": (b"e", 5)}
 
@@ -221,6 +222,8 @@ def plain_root(key, flags, value):
     layout, needs, kind, form = (bytes_.take(1) for _ in range(4))
     assert (layout, needs, form) == (b"\x01", b"\x01", b"\x00")
     _born, life = bytes_.number(4), bytes_.number(8)
+    if kind == b"e":
+        flags &= ~AGAIN
     assert life % 2 == 1 and flags == (life >> 32 << 2 & 0xFFFFFFFF | 2)
     hash_key = bytes_.take(16)
     settings_ = tuple(bytes_.number(8) for _ in range(bytes_.number(1)))

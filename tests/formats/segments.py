@@ -2,7 +2,7 @@
 
 import struct
 
-from reader import Bytes, crc32c, frame, plain_root
+from reader import AGAIN, Bytes, crc32c, frame, plain_root
 
 PART_MAX = 16384
 SEGMENT_END = 0xFFFFFFFF
@@ -97,8 +97,11 @@ def list_(server, key):
 
 
 def log(server, key):
-    """The settings of a log, and its events (filed, when, event) by the time they are filed."""
+    """The settings of a log, and its events (filed, when, event) by the time they are filed; None:
+    there is no log."""
     life, settings = root(key, *server.get(key))
+    if server.get(key)[0] & AGAIN and server.get(b"%s:%d" % (key, life >> 32 & 0x3FFFFFFF)):
+        return None
     top = b"%s:%d:%d" % (key.replace(b":e1:", b":ep1:", 1), settings[4], life >> 32 & 0x3FFFFFFF)
     chunks = {one[len(top) + 1:].split(b":")[0] for one in server.keys() if one.startswith(top + b":")}
     found = []

@@ -19,6 +19,7 @@ struct hooked_backend {
     uint64_t batches;
     uint64_t value_max; /* 0: that of memory: */
     uint32_t ttl_early_ms;
+    bool lacks_cas; /* as a server behind a proxy */
     uint32_t features;
 };
 
@@ -48,6 +49,7 @@ static void hooked_capabilities(void *state, mcds_capabilities *out)
     if (backend->value_max != 0)
         out->value_max = backend->value_max;
     out->ttl_early_ms = backend->ttl_early_ms;
+    out->compare_and_set = out->compare_and_set && !backend->lacks_cas;
 }
 
 static uint32_t hooked_features(void *state)

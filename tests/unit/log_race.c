@@ -160,7 +160,8 @@ static void lose_root(struct maker *maker, mcds_log *writer)
     assert_int_equal(loss.reply.outcome, MCDS_OUT_OK);
 }
 
-static void make_beside_a_drop(bool (*hook)(void *context, mcds_request *request), bool is_lost)
+static void make_beside_a_drop(bool (*hook)(void *context, mcds_request *request), bool is_lost,
+                               bool lacks_cas)
 {
     static struct maker maker;
     struct fake_env fake;
@@ -172,6 +173,7 @@ static void make_beside_a_drop(bool (*hook)(void *context, mcds_request *request
     fake_env_init(&fake, 1);
     options.env = &fake.env;
     open_both(&maker.backend, &making, &maker.beside, &others, &options);
+    maker.backend.lacks_cas = maker.beside.lacks_cas = lacks_cas;
     maker.info.size = sizeof maker.info;
     assert_int_equal(mcds_log_open(making, "x", NULL, &writer), MCDS_OK);
     assert_int_equal(mcds_log_open(others, "x", NULL, &maker.other), MCDS_OK);
@@ -199,14 +201,164 @@ static void make_beside_a_drop(bool (*hook)(void *context, mcds_request *request
 static void a_root_whose_reply_was_lost_is_not_made_twice(void **state)
 {
     (void)state;
-    make_beside_a_drop(drop_before_the_second_add, false);
-    make_beside_a_drop(drop_before_the_second_add, true);
+    for (int lacks_cas = 0; lacks_cas <= 1; lacks_cas++) {
+        make_beside_a_drop(drop_before_the_second_add, false, lacks_cas == 1);
+        make_beside_a_drop(drop_before_the_second_add, true, lacks_cas == 1);
+    }
 }
 
 static void a_lost_root_does_not_come_back_after_a_drop(void **state)
 {
     (void)state;
-    make_beside_a_drop(drop_before_the_add, true);
+    make_beside_a_drop(drop_before_the_add, true, false);
+    make_beside_a_drop(drop_before_the_add, true, true);
+}
+
+/* Requests of a put that arrive after it has ended, and after the log was dropped: the `add` of the
+ * root, which the store had lost, and the batch that makes a part and appends the event. */
+#define LATE_MAX 3
+#define LATE_BYTES 512
+struct late {
+    struct hooked_backend backend;
+    struct hooked_backend beside;
+    mcds_store *hooked;
+    mcds_store *plain;
+    mcds_log *writer;
+    mcds_log *other;
+    mcds_log_cursor cursor;
+    mcds_log_info info;
+    int followed;
+    bool keeps; /* requests of the writer, from now on */
+    bool has_root;
+    uint32_t count;
+    mcds_request kept[LATE_MAX];
+    uint8_t bytes[LATE_MAX][2][LATE_BYTES];
+};
+
+/* Copies the request, to be executed later. */
+static void keep_for_later(struct late *late, const mcds_request *request)
+{
+    uint32_t i = late->count++;
+    mcds_request *kept = &late->kept[i];
+    assert_true(i < LATE_MAX && request->key.length <= LATE_BYTES &&
+                request->value.length <= LATE_BYTES);
+    *kept = *request;
+    memcpy(late->bytes[i][0], request->key.data, request->key.length);
+    memcpy(late->bytes[i][1], request->value.data, request->value.length);
+    kept->key.data = late->bytes[i][0];
+    kept->value.data = late->bytes[i][1];
+    kept->route = (mcds_bytes){NULL, 0};
+}
+
+/* The first request for the root arrives late, and a copy of each that stores the event. */
+static bool delay(void *context, mcds_request *request)
+{
+    struct late *late = context;
+    bool is_root = is_add_of_root(request);
+    bool stores = request->command == MCDS_APPEND || (request->command == MCDS_ADD && !is_root);
+    if (!late->keeps || late->has_root || (!is_root && !stores))
+        return false;
+    keep_for_later(late, request);
+    late->has_root = is_root;
+    if (is_root)
+        request->reply.outcome = MCDS_OUT_UNKNOWN;
+    return is_root;
+}
+
+static void submit(struct late *late, mcds_request *request)
+{
+    mcds_batch one = {.requests = request, .count = 1, .deadline_ns = INT64_MAX};
+    mcds__backend_memory.submit(late->backend.inner, &one);
+}
+
+static void erase(struct late *late, const char *key)
+{
+    mcds_request loss = {.command = MCDS_DELETE, .key = mcds_text(key)};
+    submit(late, &loss);
+    assert_int_equal(loss.reply.outcome, MCDS_OUT_OK);
+}
+
+static void open_late(struct late *late, struct fake_env *fake)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    memset(late, 0, sizeof *late);
+    fake_env_init(fake, 1);
+    options.env = &fake->env;
+    open_both(&late->backend, &late->hooked, &late->beside, &late->plain, &options);
+    late->info.size = sizeof late->info;
+    assert_int_equal(mcds_log_open(late->hooked, "x", NULL, &late->writer), MCDS_OK);
+    assert_int_equal(mcds_log_open(late->plain, "x", NULL, &late->other), MCDS_OK);
+    late->backend.hook = delay;
+    late->backend.context = late;
+}
+
+static void close_late(struct late *late, const struct fake_env *fake)
+{
+    mcds_log_close(late->writer);
+    mcds_log_close(late->other);
+    mcds_close(late->plain);
+    mcds_close(late->hooked);
+    assert_int_equal(fake->blocks, 0);
+}
+
+/* A put of an event of a new chunk finds the root lost and adds it, and its first try is late. */
+static void put_late(struct late *late, struct fake_env *fake)
+{
+    assert_int_equal(mcds_log_put(late->writer, 0, mcds_text("after")), MCDS_OK);
+    assert_int_equal(mcds_log_put(late->other, 0, mcds_text("after")), MCDS_OK);
+    fake_env_sleep_until_ns(fake, fake->monotonic_ns + INT64_C(3600000000000));
+    erase(late, ROOT);
+    late->keeps = true;
+    assert_int_equal(mcds_log_put(late->writer, 0, mcds_text("after")), MCDS_OK);
+    late->keeps = false;
+    assert_true(late->has_root && late->count == LATE_MAX);
+}
+
+static void follow(struct late *late, int expected)
+{
+    assert_int_equal(
+        mcds_log_tail(late->other, &late->cursor, count_after, &late->followed, &late->info),
+        expected);
+    assert_int_equal(late->info.gaps, 0);
+}
+
+/* A handle that knows nothing finds no log. */
+static void check_none(struct late *late)
+{
+    mcds_log *reader;
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    int count = 0;
+    assert_int_equal(mcds_log_open(late->plain, "x", NULL, &reader), MCDS_OK);
+    assert_int_equal(mcds_log_scan(reader, &range, count_after, &count, &info), MCDS_NOT_FOUND);
+    assert_int_equal(count + (int)info.gaps, 0);
+    mcds_log_close(reader);
+}
+
+static void a_late_root_does_not_come_back_after_a_drop(void **state)
+{
+    static struct late late;
+    struct fake_env fake;
+    (void)state;
+    open_late(&late, &fake);
+    put_late(&late, &fake);
+    late.cursor.from_ms = 1;
+    follow(&late, MCDS_OK);
+    assert_int_equal(late.followed, 3);
+    assert_int_equal(mcds_log_drop(late.other), MCDS_OK);
+    for (uint32_t i = 0; i < late.count; i++)
+        submit(&late, &late.kept[i]);
+    check_none(&late);
+    follow(&late, MCDS_NOT_FOUND);
+    assert_int_equal(mcds_log_drop(late.other), MCDS_NOT_FOUND);
+    for (int i = 1; i <= 3; i++) {
+        mcds_log *log = i % 2 == 0 ? late.writer : late.other;
+        assert_int_equal(mcds_log_put(log, 0, mcds_text("after")), MCDS_OK);
+        check_events(late.plain, i);
+        follow(&late, MCDS_OK);
+        assert_int_equal(late.followed, 3 + i);
+    }
+    close_late(&late, &fake);
 }
 
 int main(void)
@@ -215,6 +367,7 @@ int main(void)
         cmocka_unit_test(what_is_put_after_a_drop_is_there),
         cmocka_unit_test(a_root_whose_reply_was_lost_is_not_made_twice),
         cmocka_unit_test(a_lost_root_does_not_come_back_after_a_drop),
+        cmocka_unit_test(a_late_root_does_not_come_back_after_a_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

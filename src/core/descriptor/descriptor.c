@@ -85,6 +85,15 @@ bool mcds__descriptor_is_of(uint32_t flags, uint64_t life)
     return flags == mcds__descriptor_flags(life);
 }
 
+/* Whether the client flags are of the life. Sets `is_again`. */
+static bool take_flags(struct mcds__descriptor *descriptor, uint32_t flags)
+{
+    descriptor->is_again = descriptor->kind == MCDS__KIND_LOG &&
+                           (flags & MCDS__DESCRIPTOR_AGAIN) != 0;
+    return mcds__descriptor_is_of(descriptor->is_again ? flags ^ MCDS__DESCRIPTOR_AGAIN : flags,
+                                  descriptor->life);
+}
+
 int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes value,
                           uint32_t flags, mcds_bytes key, enum mcds__descriptor_kind kind,
                           const mcds_reason **detail_out)
@@ -96,7 +105,7 @@ int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes va
     if (is_whole)
         is_newer = ((const uint8_t *)payload.data)[NEEDS_AT] > MCDS__DESCRIPTOR_LAYOUT;
     if (!is_newer && is_whole && read_payload(descriptor_out, payload) &&
-        descriptor_out->kind == kind && mcds__descriptor_is_of(flags, descriptor_out->life))
+        descriptor_out->kind == kind && take_flags(descriptor_out, flags))
         return MCDS_OK;
     *detail_out = is_newer ? MCDS__WHY(NEWER) : MCDS__WHY(FOREIGN);
     return is_newer ? MCDS_UNSUPPORTED : MCDS_CORRUPT;

@@ -18,7 +18,11 @@
  *
  * `life` is random and odd. Keys that carry it are never confused with those of another life
  * of the same name. The client flags of the root contain 30 bits of it, so a read of the flags
- * alone proves to which life the root belongs. */
+ * alone proves to which life the root belongs.
+ *
+ * One of the other bits is set in the root of a log that a client has added again because the store
+ * had lost it. The `add` may arrive late, when the log was dropped. So this root proves nothing until
+ * a client has read after it that its life has no mark, and has replaced it by compare-and-set. */
 #ifndef MCDS_CORE_DESCRIPTOR_DESCRIPTOR_H
 #define MCDS_CORE_DESCRIPTOR_DESCRIPTOR_H
 
@@ -51,6 +55,7 @@ struct mcds__descriptor {
     uint8_t kind;
     uint8_t form;     /* of one kind; 0 if it has only one */
     bool has_numbers; /* its keys may have open numbers: layout 2 */
+    bool is_again;    /* of a log: added again, and not confirmed yet; in the client flags */
     uint32_t made_s;
     uint64_t life;                                    /* never 0 */
     uint8_t hash_key[MCDS__DESCRIPTOR_HASH_KEY];      /* zero if nothing is hashed */
@@ -72,11 +77,17 @@ int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes va
                           const mcds_reason **detail_out);
 
 /* The client flags of a root of this life. */
+#define MCDS__DESCRIPTOR_AGAIN 1u /* the bit of one that was added again */
 uint32_t mcds__descriptor_flags(uint64_t life);
 /* The 30 bits of the life that the flags contain. */
 static inline uint64_t mcds__descriptor_stem(uint32_t flags)
 {
     return flags >> 2;
+}
+/* Whether a root with these flags proves that the life with these 30 bits has not ended. */
+static inline bool mcds__descriptor_proves(uint32_t flags, uint64_t stem)
+{
+    return mcds__descriptor_stem(flags) == stem && (flags & MCDS__DESCRIPTOR_AGAIN) == 0;
 }
 /* Whether a root with these flags is of this life. */
 bool mcds__descriptor_is_of(uint32_t flags, uint64_t life);

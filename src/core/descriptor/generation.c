@@ -42,6 +42,7 @@ void mcds__root_begin(struct mcds__root *root, struct mcds__generation *generati
     root->ambiguous = false;
     root->next = 0;
     root->count = 0;
+    root->is_again = false;
     root->look = (struct mcds__root_look){.key = &generation->key,
                                           .kind = generation->kind,
                                           .vanishes = MCDS__WHY(ITS_KEY_VANISHES)};
@@ -58,6 +59,7 @@ static mcds_request write_request(struct mcds__root *root, mcds_command command,
     mcds__descriptor_draw(&descriptor, mcds__store_env(generation->store), generation->kind, 0,
                           false);
     descriptor.life = number;
+    descriptor.is_again = root->is_again;
     descriptor.count = root->count;
     memcpy(descriptor.settings, root->settings, root->count * sizeof root->settings[0]);
     return mcds__root_look_write(&root->look, command, &descriptor);
@@ -83,6 +85,7 @@ static enum mcds__step descriptor_generation_take(struct mcds__root *root,
     assert(found.count <= sizeof root->settings / sizeof root->settings[0]);
     root->number = found.life;
     root->count = found.count;
+    root->is_again = found.is_again;
     memcpy(root->settings, found.settings, found.count * sizeof root->settings[0]);
     root->token = mcds__root_look_read(&root->look)->reply.cas;
     operation->connection = root->token.connection;
@@ -132,9 +135,10 @@ static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operati
                                        MCDS__WHY(NO_COMPARE_AND_SET));
     if (change == MCDS__ROOT_REPLACE)
         root->count = 0;
+    root->is_again = false;
     if (!erases)
         write = write_request(root, MCDS_CAS,
-                              change == MCDS__ROOT_SET ? root->number : root->next);
+                              change == MCDS__ROOT_REPLACE ? root->next : root->number);
     if (!erases || can.compare_and_delete)
         write.cas = root->token;
     root->stage = ROOT_REPLACING;
@@ -189,7 +193,8 @@ enum mcds__step mcds__root_change_step(struct mcds__root *root,
     if (step == MCDS__DONE && operation->result < 0)
         return end_unseen(root, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK || root->number != old ||
-        (change == MCDS__ROOT_SET && root->count > 0))
+        (change == MCDS__ROOT_SET && root->count > 0) ||
+        (change == MCDS__ROOT_CONFIRM && !root->is_again))
         return step;
     if (!mcds__operation_again(operation))
         return mcds__operation_finish(operation, MCDS_BUSY);

@@ -43,7 +43,8 @@ struct mcds__root {
     mcds_cas_token token;                             /* out: of the root as read */
     uint64_t settings[MCDS__DESCRIPTOR_SETTINGS_MAX]; /* in: for making; out: as read */
     uint8_t count;                                    /* of the settings */
-    uint8_t stage;                                    /* private, as all that follow */
+    bool is_again; /* in: for making; out: as read: added again, and not confirmed */
+    uint8_t stage; /* private, as all that follow */
     bool ambiguous;
     uint64_t next;
     struct mcds__root_look look;
@@ -61,9 +62,15 @@ enum mcds__step mcds__root_make_step(struct mcds__root *root,
 /* Whether mcds__root_make_step has added the root, or may have: after its replies were read. */
 bool mcds__root_may_be_made(const struct mcds__root *root);
 /* After reading: replace generation `number` by a new one, or erase the root. DONE with
- * MCDS_OK: `number` is over; `root->number` is the new one, or 0. MCDS_AMBIGUOUS and others. SET
- * is for mcds__root_set_step. */
-enum mcds__root_change { MCDS__ROOT_REPLACE, MCDS__ROOT_ERASE, MCDS__ROOT_SET };
+ * MCDS_OK: `number` is over; `root->number` is the new one, or 0. MCDS_AMBIGUOUS and others. Or
+ * confirm a root that was added again. DONE with MCDS_OK: it is confirmed, or `root->number` is
+ * another, 0 for none. SET is for mcds__root_set_step. */
+enum mcds__root_change {
+    MCDS__ROOT_REPLACE,
+    MCDS__ROOT_ERASE,
+    MCDS__ROOT_SET,
+    MCDS__ROOT_CONFIRM
+};
 enum mcds__step mcds__root_change_step(struct mcds__root *root,
                                        struct mcds__operation *operation,
                                        enum mcds__root_change change);

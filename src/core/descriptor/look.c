@@ -8,11 +8,13 @@ mcds_request mcds__root_look_write(struct mcds__root_look *look, mcds_command co
 {
     mcds_bytes key = mcds__key_bytes(look->key);
     assert(command == MCDS_ADD || command == MCDS_CAS);
+    assert(!descriptor->is_again || (command == MCDS_ADD && look->kind == MCDS__KIND_LOG));
     return (mcds_request){
         .command = command,
         .key = key,
         .value = {look->frame, mcds__descriptor_seal(descriptor, key, look->frame)},
-        .flags = mcds__descriptor_flags(descriptor->life),
+        .flags = mcds__descriptor_flags(descriptor->life) |
+                 (descriptor->is_again ? MCDS__DESCRIPTOR_AGAIN : 0),
         .ttl_ms = look->ttl_ms,
     };
 }

@@ -2,7 +2,9 @@
  *
  * The keys of a log contain 30 bits of its life, and a drop erases the root: a record of that
  * life counts only while the root exists. A put is acknowledged when the root was seen after
- * the put had begun, so that no drop that had returned before has erased it. A push to a list
+ * the put had begun, so that no drop that had returned before has erased it. A root that was added
+ * again proves nothing before it is confirmed: the put finds that out as if the root were missing. A
+ * push to a list
  * is acknowledged by the same rule: without the root nobody finds its value. */
 #include <assert.h>
 
@@ -21,7 +23,7 @@ mcds_request mcds__segment_request_root(const struct mcds__segments *segments)
 
 static enum mcds__segment_truth truth_of_stem(uint64_t stem, const mcds_reply *reply)
 {
-    if (reply->outcome == MCDS_OUT_OK && mcds__descriptor_stem(reply->flags) == stem)
+    if (reply->outcome == MCDS_OUT_OK && mcds__descriptor_proves(reply->flags, stem))
         return MCDS__SEGMENT_ALIVE;
     if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
         return MCDS__SEGMENT_OVER;

@@ -12,13 +12,6 @@ static uint64_t mark_ttl_ms(const mcds_log *log)
     return mcds__log_ttl_ms(&log->settings);
 }
 
-static mcds_bytes mark_key(const mcds_log *log, uint64_t stem, struct mcds__key *key_out)
-{
-    *key_out = log->generation.key;
-    mcds__key_add_number(key_out, stem);
-    return mcds__key_bytes(key_out);
-}
-
 mcds_request mcds__log_mark(const mcds_log *log, uint64_t stem, struct mcds__key *key_out)
 {
     return (mcds_request){
@@ -26,21 +19,8 @@ mcds_request mcds__log_mark(const mcds_log *log, uint64_t stem, struct mcds__key
         .options = MCDS_MAKES_ROOM,
         .flags = MCDS__SEGMENT_END,
         .ttl_ms = mark_ttl_ms(log),
-        .key = mark_key(log, stem, key_out),
+        .key = mcds__log_mark_key(log, stem, key_out),
     };
-}
-
-static mcds_request read_mark(const mcds_log *log, uint64_t stem, struct mcds__key *key_out)
-{
-    return (mcds_request){
-        .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = mark_key(log, stem, key_out)};
-}
-
-/* False: a reply to a read of the mark shows something else. */
-static bool log_life_is_mark(const mcds_reply *mark)
-{
-    return mark->outcome != MCDS_OUT_OK ||
-           (mark->flags == MCDS__SEGMENT_END && mark->value_length == 0);
 }
 
 void mcds__log_next_life_begin(struct mcds__log_next_life *next, mcds_log *log, uint64_t stem)
@@ -51,15 +31,26 @@ void mcds__log_next_life_begin(struct mcds__log_next_life *next, mcds_log *log, 
     mcds__log_begin(&next->begin, log);
 }
 
+/* The life may have been dropped after its mark was read, and its root added again after that. */
+static enum mcds__step step_next_root(struct mcds__log_next_life *next,
+                                      struct mcds__operation *operation)
+{
+    enum mcds__step step = mcds__log_begin_step(&next->begin, false, operation);
+    if (step == MCDS__DONE && next->begin.is_dropped &&
+        mcds__log_stem(next->begin.root.number) == next->stem)
+        next->was_dropped = true;
+    return step;
+}
+
 enum mcds__step mcds__log_next_life_step(struct mcds__log_next_life *next,
                                          struct mcds__operation *operation)
 {
     const mcds_reply *reply = &next->request.reply;
     assert(next->stage <= NEXT_LIFE_ROOT);
     if (next->stage == NEXT_LIFE_ROOT)
-        return mcds__log_begin_step(&next->begin, false, operation);
+        return step_next_root(next, operation);
     if (next->stage == NEXT_LIFE_MARK) {
-        next->request = read_mark(next->begin.log, next->stem, &next->key);
+        next->request = mcds__log_read_mark(next->begin.log, next->stem, &next->key);
         next->stage = NEXT_LIFE_ASKED;
         return mcds__operation_ask_repeatable(operation, &next->request, 1);
     }
@@ -67,11 +58,11 @@ enum mcds__step mcds__log_next_life_step(struct mcds__log_next_life *next,
     assert(next->request.command == MCDS_GET);
     if (mcds__first_trouble(&next->request, 1) != NULL)
         return mcds__operation_retry(operation, reply);
-    if (!log_life_is_mark(reply))
+    if (!mcds__log_is_mark(reply))
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     next->was_dropped = reply->outcome == MCDS_OUT_OK;
     next->stage = NEXT_LIFE_ROOT;
-    return mcds__log_begin_step(&next->begin, false, operation);
+    return step_next_root(next, operation);
 }
 
 void mcds__log_fate_begin(struct mcds__log_fate *fate, const mcds_log *log, uint64_t stem)
@@ -89,7 +80,7 @@ enum mcds__step mcds__log_fate_step(struct mcds__log_fate *fate,
     const mcds_reply *mark = &fate->requests[0].reply;
     const mcds_reply *root = &fate->requests[1].reply;
     if (!fate->is_asked) {
-        fate->requests[0] = read_mark(fate->log, fate->stem, &fate->key);
+        fate->requests[0] = mcds__log_read_mark(fate->log, fate->stem, &fate->key);
         fate->requests[1] = mcds__segment_request_root(&fate->log->segments);
         fate->is_asked = true;
         return mcds__operation_ask_repeatable(operation, fate->requests, 2);
@@ -98,10 +89,10 @@ enum mcds__step mcds__log_fate_step(struct mcds__log_fate *fate,
     const mcds_reply *trouble = mcds__first_trouble(fate->requests, 2);
     if (trouble != NULL)
         return mcds__operation_retry(operation, trouble);
-    if (!log_life_is_mark(mark))
+    if (!mcds__log_is_mark(mark))
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     bool is_alive = root->outcome == MCDS_OUT_OK &&
-                    mcds__descriptor_stem(root->flags) == fate->stem;
+                    mcds__descriptor_proves(root->flags, fate->stem);
     fate->was_dropped = mark->outcome == MCDS_OUT_OK && !is_alive;
     return mcds__operation_finish(operation, MCDS_OK);
 }

@@ -11,7 +11,7 @@
 
 #define HELD_SCRATCH 160
 
-enum { PUT_BEGIN, PUT_LOOK, PUT_ROOT, PUT_APPEND, PUT_NEXT_LIFE, PUT_END_LIFE };
+enum { PUT_BEGIN, PUT_LOOK, PUT_ROOT, PUT_APPEND, PUT_NEXT_LIFE, PUT_END_LIFE, PUT_CONFIRM };
 
 struct log_put {
     struct mcds__operation base;
@@ -184,6 +184,19 @@ static enum mcds__step make_root(struct log_put *put, uint64_t life)
     mcds__log_begin(&put->begin, put->log);
     put->begin.root.count = mcds__log_encode(&settings, put->begin.root.settings);
     put->begin.root.number = life;
+    put->begin.root.is_again = life == put->life &&
+                               mcds__store_can(put->base.store).compare_and_set;
+    return step_put(&put->base);
+}
+
+/* Changes the root of `begin`: erases it, or confirms it. */
+static enum mcds__step change_root(struct log_put *put, uint8_t stage)
+{
+    assert(stage == PUT_END_LIFE || stage == PUT_CONFIRM);
+    if (put->lives++ == MCDS__LOG_LIVES_MAX)
+        return mcds__operation_explain(&put->base, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+    put->has_made_again = false;
+    put->stage = stage;
     return step_put(&put->base);
 }
 
@@ -194,7 +207,7 @@ static void add_no_life_twice(struct log_put *put)
     assert(put->begin.root.number != 0);
     if (put->begin.root.number == put->life)
         log_begin_next_life(put);
-    else
+    else if (!put->begin.judges)
         put->begin.root.number = 0;
 }
 
@@ -207,10 +220,13 @@ static enum mcds__step log_take_root(struct log_put *put, enum mcds__step step)
     if (step == MCDS__SLEEP && put->stage == PUT_ROOT && put->begin.root.number != 0)
         add_no_life_twice(put);
     if (step == MCDS__DONE && put->base.result == MCDS_NOT_FOUND)
-        return make_root(put, mcds__random_u64(put->base.env) | 1);
+        return put->begin.is_dropped ? change_root(put, PUT_END_LIFE)
+                                     : make_root(put, mcds__random_u64(put->base.env) | 1);
     if (step != MCDS__DONE || put->base.result != MCDS_OK)
         return step;
     mcds__line_release(&put->base);
+    if (put->begin.root.is_again)
+        return change_root(put, PUT_CONFIRM);
     if (!put->has_made_again)
         return go_on_in(put, put->begin.root.number);
     put->has_made_again = false;
@@ -218,13 +234,22 @@ static enum mcds__step log_take_root(struct log_put *put, enum mcds__step step)
     return step_put(&put->base);
 }
 
-/* The life was dropped, and its root was added after that. The root is erased again. */
-static enum mcds__step take_end_of_life(struct log_put *put, enum mcds__step step)
+/* The life was dropped, and its root was added after that: it is erased. Or its root was lost and
+ * added again, and is confirmed. */
+static enum mcds__step take_changed_root(struct log_put *put, enum mcds__step step)
 {
-    assert(put->stage == PUT_END_LIFE && put->next_life.was_dropped);
+    assert(put->stage == PUT_END_LIFE || put->stage == PUT_CONFIRM);
+    uint64_t life = put->stage == PUT_CONFIRM ? put->begin.root.number : 0;
     if (step != MCDS__DONE || put->base.result != MCDS_OK)
         return step;
-    log_begin_next_life(put);
+    if (life != 0 && !put->begin.root.is_again &&
+        life == atomic_load(&put->log->generation.known))
+        return go_on_in(put, life);
+    put->stage = PUT_BEGIN;
+    if (put->life != 0)
+        log_begin_next_life(put);
+    else
+        atomic_store(&put->log->generation.known, 0);
     return step_put(&put->base);
 }
 
@@ -238,10 +263,13 @@ static enum mcds__step log_take_next_life(struct log_put *put, enum mcds__step s
     if (put->next_life.was_dropped)
         mcds__generation_forget_former(&put->log->generation, put->life);
     uint64_t life = put->next_life.begin.root.number;
-    if (put->base.result == MCDS_OK && put->next_life.was_dropped && life == put->life &&
-        put->lives++ < MCDS__LOG_LIVES_MAX) {
-        put->stage = PUT_END_LIFE;
-        return step_put(&put->base);
+    if (put->base.result == MCDS_OK && put->next_life.was_dropped && life == put->life) {
+        put->begin = put->next_life.begin;
+        return change_root(put, PUT_END_LIFE);
+    }
+    if (put->base.result == MCDS_OK && put->next_life.begin.root.is_again) {
+        put->begin = put->next_life.begin;
+        return change_root(put, PUT_CONFIRM);
     }
     if (put->base.result == MCDS_OK)
         return go_on_in(put, life);
@@ -312,8 +340,11 @@ static enum mcds__step log_step_stage(struct log_put *put, struct mcds__operatio
     case PUT_NEXT_LIFE:
         return log_take_next_life(put, mcds__log_next_life_step(&put->next_life, operation));
     case PUT_END_LIFE:
-        return take_end_of_life(put, mcds__root_change_step(&put->next_life.begin.root,
-                                                            operation, MCDS__ROOT_ERASE));
+        return take_changed_root(
+            put, mcds__root_change_step(&put->begin.root, operation, MCDS__ROOT_ERASE));
+    case PUT_CONFIRM:
+        return take_changed_root(
+            put, mcds__root_change_step(&put->begin.root, operation, MCDS__ROOT_CONFIRM));
     default:
         return log_take_append(put, mcds__segment_append_step(&put->append, operation));
     }

@@ -45,10 +45,16 @@ uint8_t mcds__log_encode(const struct mcds__log_settings *wanted, uint64_t *out)
 /* Returns MCDS_OK, or MCDS_INVALID with the sentence set. */
 int mcds__log_check(const char *name, const struct mcds__log_settings *wanted);
 
-/* Reads the root and adopts its settings. */
+/* Reads the root and adopts its settings. A root that was added again may be of a life that was
+ * dropped: that is a root of no log. */
 struct mcds__log_begin {
     mcds_log *log;
     struct mcds__root root;
+    bool is_dropped; /* out, with MCDS_NOT_FOUND: there is such a root */
+    bool judges; /* private, as what follows: it was added again, and is judged by its mark */
+    bool is_asked;
+    struct mcds__key key;
+    mcds_request request;
 };
 void mcds__log_begin(struct mcds__log_begin *begin, mcds_log *log);
 /* DONE with MCDS_OK: the log is ready; MCDS_NOT_FOUND: there is no log, and the call does not make
@@ -86,6 +92,15 @@ void mcds__log_fate_begin(struct mcds__log_fate *fate, const mcds_log *log, uint
 /* DONE with MCDS_OK, or failures of reading. */
 enum mcds__step mcds__log_fate_step(struct mcds__log_fate *fate,
                                     struct mcds__operation *operation);
+/* The root was added again. DONE with MCDS_OK: its life was not dropped before the root was read;
+ * MCDS_NOT_FOUND: it was; or failures of reading. */
+enum mcds__step mcds__log_judge_root(struct mcds__log_begin *begin,
+                                     struct mcds__operation *operation);
+/* The key of the mark of a life, and a request that reads the mark. */
+mcds_bytes mcds__log_mark_key(const mcds_log *log, uint64_t stem, struct mcds__key *key_out);
+mcds_request mcds__log_read_mark(const mcds_log *log, uint64_t stem, struct mcds__key *key_out);
+/* False: a reply to a read of the mark shows something else. */
+bool mcds__log_is_mark(const mcds_reply *mark);
 /* The request that sets the mark of this life. */
 mcds_request mcds__log_mark(const mcds_log *log, uint64_t stem, struct mcds__key *key_out);
 

@@ -275,7 +275,8 @@ static enum mcds__step log_scan_step_stage(struct mcds__log_scan *scan,
     assert(scan->stage <= MCDS__SCAN_ROOT_AFTER);
     switch (scan->stage) {
     case MCDS__SCAN_ROOT:
-        scan->root.root.number = atomic_load(&scan->log->generation.known);
+        if (scan->root.root.stage == 0)
+            scan->root.root.number = atomic_load(&scan->log->generation.known);
         if (scan->root.root.stage == 0 && scan->root.root.number != 0)
             return mcds__log_scan_take_root(scan, mcds__operation_finish(operation, MCDS_OK));
         scan->exists = true;

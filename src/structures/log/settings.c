@@ -188,6 +188,7 @@ static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operati
 void mcds__log_begin(struct mcds__log_begin *begin, mcds_log *log)
 {
     begin->log = log;
+    begin->is_dropped = begin->judges = begin->is_asked = false;
     mcds__root_begin(&begin->root, &log->generation);
     begin->root.count = mcds__log_encode(&log->wanted, begin->root.settings);
 }
@@ -195,11 +196,15 @@ void mcds__log_begin(struct mcds__log_begin *begin, mcds_log *log)
 enum mcds__step mcds__log_begin_step(struct mcds__log_begin *begin, bool makes,
                                      struct mcds__operation *operation)
 {
-    enum mcds__step step = makes ? mcds__root_make_step(&begin->root, operation)
-                                 : mcds__root_read_step(&begin->root, operation);
-    if (step != MCDS__DONE || operation->result != MCDS_OK)
+    enum mcds__step step = MCDS__DONE;
+    if (!begin->judges)
+        step = makes ? mcds__root_make_step(&begin->root, operation)
+                     : mcds__root_read_step(&begin->root, operation);
+    if (step != MCDS__DONE || (!begin->judges && operation->result != MCDS_OK))
         return step;
-    return adopt(begin, operation);
+    if (begin->root.is_again)
+        step = mcds__log_judge_root(begin, operation);
+    return step == MCDS__DONE && operation->result == MCDS_OK ? adopt(begin, operation) : step;
 }
 
 uint64_t mcds__log_oldest(const mcds_log *log, int64_t now_ms)
