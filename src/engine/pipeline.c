@@ -72,8 +72,7 @@ static void pipeline_finish(mcds_pipeline *pipeline, struct mcds__operation *ope
     assert(pipeline->unfinished > 0);
     mcds__completions_put(&pipeline->completions, operation);
     pipeline->unfinished--;
-    mcds__operation_free(operation);
-    mcds__completions_hold(&pipeline->completions, mcds__pool_give(&pipeline->pool, operation));
+    mcds__completions_hold(&pipeline->completions, mcds__pool_end(&pipeline->pool, operation));
 }
 
 static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
@@ -391,6 +390,7 @@ int mcds__call_launch(struct mcds__operation *operation, const struct mcds__star
     pipeline->unfinished++;
     pipeline->is_starting = true;
     operation->lines = &pipeline->lines;
+    mcds__pool_lend_values(&pipeline->pool, &operation->values);
     pipeline_advance(pipeline, operation);
     pipeline_keep_up(pipeline);
     return MCDS_OK;

@@ -4,10 +4,14 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/buffer.h"
 #include "base/environment.h"
 #include "engine/operation.h"
 
 #define BITS_MIN 10
+/* Memory for values that is kept: more is freed. */
+#define VALUES_KEPT_MAX ((size_t)8192)
+#define VALUES_COUNT_MAX 256
 
 struct mcds__pool_block {
     struct mcds__pool_block *all;   /* the next of all blocks */
@@ -15,6 +19,12 @@ struct mcds__pool_block {
     struct mcds__handle *handle;    /* of its operation; NULL: it is free */
     uint32_t size_class;
     _Alignas(max_align_t) uint8_t memory[];
+};
+
+/* At the beginning of memory for values that no operation uses. */
+struct mcds__pool_values {
+    struct mcds__pool_values *next;
+    size_t capacity;
 };
 
 static void pool_hold(struct mcds__pool *pool, struct mcds__handle *handle)
@@ -75,6 +85,41 @@ struct mcds__handle *mcds__pool_give(struct mcds__pool *pool, void *operation)
     return handle;
 }
 
+void mcds__pool_lend_values(struct mcds__pool *pool, mcds_buffer *values)
+{
+    struct mcds__pool_values *kept = pool->values;
+    assert(values->length == 0);
+    if (kept == NULL || !values->borrowed)
+        return;
+    assert(pool->values_count > 0 && kept->capacity >= sizeof *kept);
+    pool->values = kept->next;
+    pool->values_count--;
+    size_t capacity = kept->capacity;
+    values->data = (uint8_t *)kept;
+    values->capacity = capacity;
+    values->borrowed = false;
+}
+
+void mcds__pool_keep_values(struct mcds__pool *pool, mcds_buffer *values)
+{
+    if (values->borrowed || values->capacity > VALUES_KEPT_MAX ||
+        values->capacity < sizeof(struct mcds__pool_values) ||
+        pool->values_count == VALUES_COUNT_MAX)
+        return;
+    struct mcds__pool_values *kept = (struct mcds__pool_values *)(void *)values->data;
+    *kept = (struct mcds__pool_values){pool->values, values->capacity};
+    pool->values = kept;
+    pool->values_count++;
+    mcds__buffer_init_in(values, values->env, values->capacity_max, NULL, 0);
+}
+
+struct mcds__handle *mcds__pool_end(struct mcds__pool *pool, struct mcds__operation *operation)
+{
+    mcds__pool_keep_values(pool, &operation->values);
+    mcds__operation_free(operation);
+    return mcds__pool_give(pool, operation);
+}
+
 void mcds__pool_free(struct mcds__pool *pool)
 {
     for (struct mcds__pool_block *block = pool->all, *next; block != NULL; block = next) {
@@ -83,5 +128,9 @@ void mcds__pool_free(struct mcds__pool *pool)
             mcds__operation_free((struct mcds__operation *)(void *)block->memory);
         mcds__pool_release(pool, block->handle);
         mcds__free(pool->env, block);
+    }
+    for (struct mcds__pool_values *kept = pool->values, *next; kept != NULL; kept = next) {
+        next = kept->next;
+        mcds__free(pool->env, kept);
     }
 }

@@ -8,13 +8,17 @@
 /* Sizes are powers of two, so that kinds of similar size share memory. */
 #define MCDS__POOL_CLASSES 8
 
+struct mcds__operation;
 struct mcds__pool_block;
+struct mcds__pool_values;
 
 /* Zero at the start, except for `env`. */
 struct mcds__pool {
     const mcds_env *env;
     struct mcds__pool_block *all;
     struct mcds__pool_block *spare[MCDS__POOL_CLASSES];
+    struct mcds__pool_values *values; /* memory for values, `values_count` times */
+    uint32_t values_count;
     /* One reference to `held` is for so many, which are counted here without the cost of an atomic
      * operation. Of operations in a row most have the same handle. */
     struct mcds__handle *held;
@@ -27,6 +31,12 @@ void *mcds__pool_take(struct mcds__pool *pool, struct mcds__handle *handle, size
  * mcds__pool_release. */
 struct mcds__handle *mcds__pool_give(struct mcds__pool *pool, void *operation);
 void mcds__pool_release(struct mcds__pool *pool, struct mcds__handle *handle);
+/* The same for an operation that owns memory, which is freed or kept. */
+struct mcds__handle *mcds__pool_end(struct mcds__pool *pool, struct mcds__operation *operation);
+/* An operation that ends leaves the memory of the values that it has read to the next ones: its
+ * size is one for which an allocator searches. `values` of the operation is empty. */
+void mcds__pool_lend_values(struct mcds__pool *pool, struct mcds_buffer *values);
+void mcds__pool_keep_values(struct mcds__pool *pool, struct mcds_buffer *values);
 /* Free all, and the operations that have not ended. */
 void mcds__pool_free(struct mcds__pool *pool);
 
