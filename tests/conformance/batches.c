@@ -110,6 +110,42 @@ static void values_do_not_mix(struct world *world)
     }
 }
 
+/* Long keys, missing ones, and one key several times: a backend may put some of them into one
+ * command. */
+static void many_reads_at_once(struct world *world)
+{
+    mcds_request requests[MCDS_BATCH_MAX];
+    char name[64];
+    for (uint32_t i = 0; i < MCDS_BATCH_MAX; i++) {
+        (void)snprintf(name, sizeof name, "%u%0*d", i, i % 3 == 0 ? 50 : 1, 0);
+        requests[i] = (mcds_request){.command = i % 5 == 2 ? MCDS_DELETE : MCDS_SET,
+                                     .key = key(world, name),
+                                     .value = {name, strlen(name)}};
+        run_batch(world, &requests[i], 1);
+        requests[i].command = MCDS_GET;
+    }
+    requests[7].key = requests[8].key = requests[6].key;    /* there */
+    requests[13].key = requests[14].key = requests[12].key; /* not there */
+    mcds_batch batch = {.requests = requests,
+                        .count = MCDS_BATCH_MAX,
+                        .independent = true,
+                        .deadline_ns = deadline_ns(world),
+                        .values = &world->values};
+    world->values.length = 0;
+    mcds__store_execute(world->store, 0, &batch);
+    for (uint32_t i = 0; i < MCDS_BATCH_MAX; i++) {
+        uint32_t stored = i / 6 == 1 && i < 9 ? 6 : i / 6 == 2 && i < 15 ? 12 : i;
+        bool is_there = stored % 5 != 2;
+        (void)snprintf(name, sizeof name, "%u%0*d", stored, stored % 3 == 0 ? 50 : 1, 0);
+        check_outcome(requests[i].reply.outcome, is_there ? MCDS_OUT_OK : MCDS_OUT_MISS,
+                      __FILE__, __LINE__);
+        mcds_bytes value = mcds__reply_value(&batch, &requests[i]);
+        assert_int_equal(value.length, is_there ? strlen(name) : 0);
+        if (is_there)
+            assert_memory_equal(value.data, name, value.length);
+    }
+}
+
 static void a_value_beyond_the_room_is_told_and_harms_nothing(struct world *world)
 {
     char bytes[600];
@@ -276,6 +312,7 @@ static const struct conformance_case cases[] = {
     CASE(requests_run_in_their_order),
     CASE(each_request_sees_those_before_it),
     CASE(values_do_not_mix),
+    CASE(many_reads_at_once),
     CASE(a_value_beyond_the_room_is_told_and_harms_nothing),
     CASE(many_batches_at_once),
     CASE(what_is_illegal_is_refused_before_sending),

@@ -359,6 +359,81 @@ static void garbage_is_broken(void **state)
     expect_broken(&mcds__wire_classic, &incr, endless);
 }
 
+/* One read of "gets a k ...", or of "gets a k" where it is the last. */
+static void expect_read(bool is_last, const char *bytes, mcds_outcome outcome, size_t consumed)
+{
+    mcds_request request = request_of(MCDS_GET);
+    struct mcds__wire_reply reply;
+    size_t length = strlen(bytes);
+    for (size_t cut = 0; cut <= length; cut++) {
+        char *exact = malloc(cut + 1);
+        size_t used = 0;
+        size_t needed = 0;
+        assert_non_null(exact);
+        memcpy(exact, bytes, cut);
+        enum mcds__parse step = mcds__wire_parse_read(&request, is_last, exact, cut, &reply,
+                                                      &used, &needed);
+        if (cut < length ? step != PARSE_MORE || needed <= cut
+                         : step != PARSE_DONE || reply.outcome != outcome || used != consumed)
+            fail_msg("'%s' cut at %zu: step %d, outcome %d, consumed %zu", bytes, cut, step,
+                     reply.outcome, used);
+        if (step == PARSE_DONE && outcome == MCDS_OUT_OK) {
+            assert_memory_equal(reply.value.data, "\r\nEND", 5);
+            assert_int_equal(reply.flags, 7);
+            assert_int_equal(reply.cas, 9);
+        }
+        if (step == PARSE_DONE)
+            assert_int_equal(reply.proof, PROOF_FOLLOWS);
+        free(exact);
+    }
+}
+
+static void a_read_among_others_takes_its_own_reply(void **state)
+{
+    static const char hit[] = "VALUE k 7 5 9\r\n\r\nEND\r\n";
+    static const char full[] = "SERVER_ERROR out of memory writing get response\r\n";
+    static const char down[] = "SERVER_ERROR Connection refused\r\n";
+    (void)state;
+    expect_read(false, hit, MCDS_OUT_OK, sizeof hit - 1);
+    expect_read(true, "VALUE k 7 5 9\r\n\r\nEND\r\nEND\r\n", MCDS_OUT_OK, sizeof hit + 4);
+    expect_read(false, "VALUE kk 0 1 1\r\n", MCDS_OUT_MISS, 0);
+    expect_read(false, "END\r\n", MCDS_OUT_MISS, 0);
+    expect_read(true, "END\r\n", MCDS_OUT_MISS, 5);
+    expect_read(false, full, MCDS_OUT_NO_MEMORY, 0);
+    expect_read(true, full, MCDS_OUT_NO_MEMORY, sizeof full - 1);
+    expect_read(true, down, MCDS_OUT_UNKNOWN, sizeof down - 1);
+}
+
+static void expect_read_broken(bool is_last, const char *bytes)
+{
+    mcds_request request = request_of(MCDS_GET);
+    struct mcds__wire_reply reply;
+    size_t consumed;
+    size_t needed;
+    if (mcds__wire_parse_read(&request, is_last, bytes, strlen(bytes), &reply, &consumed,
+                              &needed) != PARSE_BROKEN)
+        fail_msg("'%s' is not BROKEN: outcome %d", bytes, reply.outcome);
+}
+
+static void a_reply_to_no_read_is_broken(void **state)
+{
+    (void)state;
+    /* no key follows to which these belong */
+    expect_read_broken(true, "VALUE a 0 1 1\r\nx\r\nEND\r\n");
+    expect_read_broken(true, "VALUE k 0 1 1\r\nx\r\nVALUE k 0 1 1\r\nx\r\nEND\r\n");
+    expect_read_broken(true, "VALUE k 0 1 1\r\nx\r\nENDED\r\n");
+    for (int is_last = 0; is_last <= 1; is_last++) {
+        expect_read_broken(is_last != 0, "VALUE k 0 1 1\r\nxyzEND\r\n");
+        expect_read_broken(is_last != 0, "VALUE k 0 99999999999999999999 1\r\n");
+        expect_read_broken(is_last != 0, "VALUE k 4294967296 1 1\r\nx\r\nEND\r\n");
+        expect_read_broken(is_last != 0, "VALUE k 0 1 1 1\r\nx\r\nEND\r\n");
+        expect_read_broken(is_last != 0, "EN\r\n");
+        expect_read_broken(is_last != 0, "HD O12\r\n");
+        expect_read_broken(is_last != 0, "\n");
+        expect_read_broken(is_last != 0, "CLIENT_ERROR bad command line format\r\n");
+    }
+}
+
 static void expect_sent(const struct mcds__wire *wire, mcds_request request, const char *bytes)
 {
     mcds_buffer out;
@@ -425,6 +500,8 @@ int main(void)
         cmocka_unit_test(answers_to_other_commands_are_broken),
         cmocka_unit_test(a_get_without_its_value_is_broken),
         cmocka_unit_test(garbage_is_broken),
+        cmocka_unit_test(a_read_among_others_takes_its_own_reply),
+        cmocka_unit_test(a_reply_to_no_read_is_broken),
         cmocka_unit_test(an_answer_to_another_turn_is_broken),
         cmocka_unit_test(an_error_proves_nothing),
         cmocka_unit_test(commands_as_they_are_sent),

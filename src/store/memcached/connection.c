@@ -13,8 +13,6 @@
 #include "store/cas_token.h"
 #include "store/memcached/queue.h"
 
-/* Bytes written out and not yet sent; beyond this requests wait in the queue. */
-#define OUT_MAX ((size_t)4 << 20)
 /* An idle connection is checked before use by one more system call, because the server may have
  * gone. It is skipped if calls follow each other this fast: no server restarts in that time. */
 #define IDLE_NS (NS_PER_MS / 10)
@@ -83,42 +81,6 @@ static void connect_connection(struct mcds__connection *connection)
         memcached_connection_fail(connection, connection->socket.trouble);
 }
 
-static void encode_waiting(struct mcds__connection *connection)
-{
-    struct mcds__socket *sock = &connection->socket;
-    int64_t wall_s = 0;
-    while (connection->encoded < connection->count && sock->out.length < OUT_MAX) {
-        struct mcds__pending *pending = mcds__queue_at(connection, connection->encoded);
-        const mcds_request *request = &pending->batch->requests[pending->index];
-        mcds_request plain;
-        const mcds_reason *detail;
-        mcds_outcome outcome = mcds__request_answer(connection, request, &detail);
-        uint32_t unknown = mcds__request_unknown_options(connection, request);
-        if ((request->options & unknown) != 0) {
-            plain = *request;
-            plain.options &= ~unknown;
-            request = &plain;
-        }
-        if (request->ttl_ms > 0 && wall_s == 0)
-            wall_s = mcds__wall_ns(env_of(connection)) / NS_PER_S;
-        pending->begin = sock->sent + (sock->out.length - sock->out_sent);
-        if (outcome == MCDS_OUT_NONE &&
-            !connection->wire->encode(request, connection->sequence + connection->encoded,
-                                      wall_s, &sock->out)) {
-            outcome = MCDS_OUT_UNSENT;
-            detail = MCDS__WHY(NO_MEMORY_FOR_REQUEST);
-        }
-        if (outcome == MCDS_OUT_NONE) {
-            connection->encoded++;
-            continue;
-        }
-        struct mcds__pending taken = mcds__queue_take_waiting(connection);
-        mcds__queue_answer(connection, taken.batch, taken.index, outcome, detail);
-        if (outcome == MCDS_OUT_UNSENT)
-            mcds__queue_give_up_rest(connection, taken.batch, detail);
-    }
-}
-
 void mcds__connection_push(struct mcds__connection *connection)
 {
     int64_t now_ns = 0;
@@ -134,7 +96,7 @@ void mcds__connection_push(struct mcds__connection *connection)
         connect_connection(connection);
     if (connection->state != CONNECTION_READY)
         return;
-    encode_waiting(connection);
+    mcds__queue_encode(connection);
     if (connection->state == CONNECTION_READY && !mcds__socket_send(&connection->socket))
         memcached_connection_fail(connection, connection->socket.trouble);
 }
@@ -213,9 +175,10 @@ static void take_reply(struct mcds__connection *connection,
         memcached_connection_take_value(batch, reply, parsed);
     else
         reply->value_length = parsed->size;
-    bool is_held = denies || (connection->held > 0 && parsed->proof != PROOF_MADE);
+    bool is_held = denies || parsed->proof == PROOF_FOLLOWS ||
+                   (connection->held > 0 && parsed->proof != PROOF_MADE);
     connection->held++;
-    if (denies)
+    if (is_held && parsed->proof == PROOF_MISSING)
         memcached_connection_check(connection, request->key, batch->deadline_ns);
     if (!is_held)
         memcached_connection_release(connection);
@@ -242,6 +205,21 @@ static const mcds_reason *find_fault(const struct mcds__connection *connection,
     return NULL;
 }
 
+static enum mcds__parse parse_next(struct mcds__connection *connection,
+                                   const struct mcds__pending *pending,
+                                   struct mcds__wire_reply *reply, size_t *consumed)
+{
+    const mcds_request *request = &pending->batch->requests[pending->index];
+    const struct mcds__socket *sock = &connection->socket;
+    const char *bytes = (const char *)sock->in.data + sock->in_taken;
+    size_t length = sock->in.length - sock->in_taken;
+    if (pending->place != PLACE_ALONE)
+        return mcds__wire_parse_read(request, pending->place == PLACE_LAST, bytes, length,
+                                     reply, consumed, &connection->needed);
+    return connection->wire->parse(request, connection->sequence + connection->held, bytes,
+                                   length, reply, consumed, &connection->needed);
+}
+
 static void parse_replies(struct mcds__connection *connection)
 {
     struct mcds__socket *sock = &connection->socket;
@@ -253,10 +231,7 @@ static void parse_replies(struct mcds__connection *connection)
             return;
         }
         const struct mcds__pending *pending = mcds__queue_at(connection, connection->held);
-        enum mcds__parse parse = connection->wire->parse(
-            &pending->batch->requests[pending->index], connection->sequence + connection->held,
-            (const char *)sock->in.data + sock->in_taken, sock->in.length - sock->in_taken,
-            &reply, &consumed, &connection->needed);
+        enum mcds__parse parse = parse_next(connection, pending, &reply, &consumed);
         const mcds_reason *fault = find_fault(connection, pending->batch, parse, &reply);
         if (fault != NULL) {
             memcached_connection_fail(connection, fault);

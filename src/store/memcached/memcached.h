@@ -67,11 +67,15 @@ enum mcds__connection_state {
     CONNECTION_READY
 };
 
+/* The place of a request in a command that reads several keys. */
+enum mcds__place { PLACE_ALONE, PLACE_AMONG, PLACE_LAST };
+
 /* A request that waits for its reply. */
 struct mcds__pending {
     mcds_batch *batch;
     uint32_t index;
-    uint64_t begin; /* where its bytes begin in the connection's stream */
+    enum mcds__place place; /* once it is encoded */
+    uint64_t begin;         /* where its bytes begin in the connection's stream */
 };
 
 /* One session's connection to one server, and its requests in order. Of the requests from
@@ -95,7 +99,8 @@ struct mcds__connection {
     bool probe_is_proxy;
     bool probe_logged_in; /* the server has asked for the password, and accepted it */
     bool probe_creates_on_append;
-    bool has_numbers; /* as that of the server, once it is READY */
+    bool has_numbers;   /* as that of the server, once it is READY */
+    bool reads_several; /* the server is known to read several keys with one command */
     bool probe_settings_told;
     uint64_t probe_item_max;       /* the largest item of the server; 0: unknown */
     bool probe_evicts;             /* known for certain */

@@ -142,6 +142,7 @@ static void conclude(struct mcds__connection *connection)
     can->create_on_append = meta && !is_careful && connection->probe_creates_on_append;
     can->ordered_batch = is_known;
     connection->has_numbers = can->cas_on_store && connection->has_numbers;
+    connection->reads_several = meta && is_known;
     connection->probe_item_max = is_known ? connection->probe_item_max : 0;
     connection->value_max = can->value_max;
     assert(connection->value_max > 0 && (!can->cas_on_store || can->compare_and_set));

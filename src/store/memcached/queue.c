@@ -64,7 +64,8 @@ void mcds__connection_enqueue(struct mcds__connection *connection, mcds_batch *b
                            MCDS__WHY(NO_MEMORY_FOR_REQUEST));
         return;
     }
-    *mcds__queue_at(connection, connection->count++) = (struct mcds__pending){batch, index, 0};
+    *mcds__queue_at(connection, connection->count++) = (struct mcds__pending){.batch = batch,
+                                                                              .index = index};
 }
 
 void mcds__queue_answer_lost(struct mcds__connection *connection, uint32_t lost, uint64_t sent,

@@ -35,6 +35,10 @@ void mcds__queue_answer(struct mcds__connection *connection, mcds_batch *batch, 
 void mcds__queue_answer_lost(struct mcds__connection *connection, uint32_t lost, uint64_t sent,
                              mcds_outcome refusal, const mcds_reason *trouble);
 
+/* Write the requests that wait into the output of the socket, as far as it takes them. Those that
+ * need no server, or lack memory, are answered. */
+void mcds__queue_encode(struct mcds__connection *connection);
+
 /* Remove the first request that waits to be written. */
 struct mcds__pending mcds__queue_take_waiting(struct mcds__connection *connection);
 

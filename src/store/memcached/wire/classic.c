@@ -120,42 +120,45 @@ static bool plain_encode(const mcds_request *request, uint32_t sequence, int64_t
     return wire_classic_encode(request, wall_s, word, out);
 }
 
-/* Parse the next word of a line as a number. */
-static bool next_number(const char **at, const char *end, uint64_t *number)
+/* Parse the next word of a line as a number, and move past it. */
+static inline bool next_number(const char **at, const char *end, uint64_t *number_out)
 {
     const char *begin = *at;
     while (begin < end && *begin == ' ')
         begin++;
-    const char *space = memchr(begin, ' ', (size_t)(end - begin));
-    *at = space != NULL ? space : end;
-    return mcds__parse_u64(begin, (size_t)(*at - begin), number);
+    *at = mcds__wire_read_number(begin, end, number_out);
+    return *at != NULL;
 }
 
-/* "VALUE KEY FLAGS SIZE [CAS]", the value, "END". */
+/* Whether a line "VALUE KEY ..." has the key of the request. */
+static bool has_key_of(const mcds_request *request, const char *line, size_t length)
+{
+    const size_t head = strlen("VALUE ");
+    return length > head + request->key.length && line[head + request->key.length] == ' ' &&
+           memcmp(line + head, request->key.data, request->key.length) == 0;
+}
+
+/* "VALUE KEY FLAGS SIZE [CAS]" with the key of the request, the value, and what closes it: "END",
+ * or nothing if replies to other keys of the same command follow. */
 static enum mcds__parse wire_classic_parse_value(const mcds_request *request, const char *bytes,
                                                  size_t length, size_t line_length,
-                                                 size_t line_consumed,
+                                                 mcds_bytes closing,
                                                  struct mcds__wire_reply *reply,
                                                  size_t *consumed, size_t *needed)
 {
-    static const char closing[] = "\r\nEND\r\n";
-    const char *at = bytes + strlen("VALUE ");
+    const char *at = bytes + strlen("VALUE ") + request->key.length;
     const char *end = bytes + line_length;
     uint64_t flags;
     uint64_t size;
-    if ((size_t)(end - at) <= request->key.length ||
-        memcmp(at, request->key.data, request->key.length) != 0 ||
-        at[request->key.length] != ' ')
-        return PARSE_BROKEN;
-    at += request->key.length;
+    assert(has_key_of(request, bytes, line_length));
     if (!next_number(&at, end, &flags) || flags > UINT32_MAX || !next_number(&at, end, &size) ||
         size > INT32_MAX || (at != end && !next_number(&at, end, &reply->cas)) || at != end)
         return PARSE_BROKEN;
-    *needed = line_consumed + (size_t)size + strlen(closing);
+    const char *value = end + strlen("\r\n");
+    *needed = (size_t)(value - bytes) + (size_t)size + closing.length;
     if (length < *needed)
         return PARSE_MORE;
-    const char *value = bytes + line_consumed;
-    if (memcmp(value + size, closing, strlen(closing)) != 0)
+    if (memcmp(value + size, closing.data, closing.length) != 0)
         return PARSE_BROKEN;
     reply->flags = (uint32_t)flags;
     reply->value = (mcds_bytes){value, (size_t)size};
@@ -163,6 +166,37 @@ static enum mcds__parse wire_classic_parse_value(const mcds_request *request, co
     assert(*needed <= length && reply->value.length == size);
     *consumed = *needed;
     return PARSE_DONE;
+}
+
+static const mcds_bytes closing_last = {"\r\nEND\r\n", 7};
+static const mcds_bytes closing_each = {"\r\n", 2};
+
+enum mcds__parse mcds__wire_parse_read(const mcds_request *request, bool is_last,
+                                       const char *bytes, size_t length,
+                                       struct mcds__wire_reply *reply, size_t *consumed,
+                                       size_t *needed)
+{
+    size_t line_length = 0;
+    size_t line_consumed = 0;
+    *needed = length + 1;
+    *consumed = 0;
+    *reply = (struct mcds__wire_reply){
+        .ttl_ms = MCDS_TTL_UNKNOWN, .outcome = MCDS_OUT_MISS, .proof = PROOF_FOLLOWS};
+    enum mcds__parse parse = mcds__wire_line(bytes, length, &line_length, &line_consumed);
+    if (parse != PARSE_DONE)
+        return parse;
+    assert(line_length < line_consumed && line_consumed <= length);
+    bool is_value = mcds__wire_begins(bytes, line_length, "VALUE ");
+    if (is_value && has_key_of(request, bytes, line_length))
+        return wire_classic_parse_value(request, bytes, length, line_length,
+                                        is_last ? closing_last : closing_each, reply, consumed,
+                                        needed);
+    if (is_value) /* of a key after this one, if there is one */
+        return is_last ? PARSE_BROKEN : PARSE_DONE;
+    if (!mcds__wire_is(bytes, line_length, "END"))
+        parse = mcds__wire_error(request, bytes, line_length, reply);
+    *consumed = is_last ? line_consumed : 0;
+    return parse;
 }
 
 /* The words that answer a command. A word that answers another command means that replies and
@@ -216,9 +250,13 @@ static enum mcds__parse classic_parse(const mcds_request *request, uint32_t sequ
         reply->outcome = MCDS_OUT_MISS;
         return PARSE_DONE;
     }
-    if (request->command == MCDS_GET && mcds__wire_begins(bytes, line_length, "VALUE "))
-        return wire_classic_parse_value(request, bytes, length, line_length, *consumed, reply,
-                                        consumed, needed);
+    bool is_value = request->command == MCDS_GET &&
+                    mcds__wire_begins(bytes, line_length, "VALUE ");
+    if (is_value && !has_key_of(request, bytes, line_length))
+        return PARSE_BROKEN;
+    if (is_value)
+        return wire_classic_parse_value(request, bytes, length, line_length, closing_last,
+                                        reply, consumed, needed);
     if (mcds__wire_is_count(request) && mcds__parse_u64(bytes, line_length, &reply->number)) {
         reply->outcome = MCDS_OUT_OK;
         return PARSE_DONE;

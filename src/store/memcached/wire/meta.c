@@ -148,30 +148,13 @@ static bool meta_encode(const mcds_request *request, uint32_t sequence, int64_t 
     return true;
 }
 
-#define SAFE_DIGITS 19 /* a number of this many digits cannot overflow */
-
-/* Parse the number up to a space or the end. Returns its end; NULL: malformed or too large. */
-static inline const char *read_number(const char *at, const char *end, uint64_t *number_out)
-{
-    const char *begin = at;
-    uint64_t number = 0;
-    for (; at < end && (unsigned char)(*at - '0') <= 9; at++)
-        number = number * 10 + (uint64_t)(*at - '0');
-    if (at == begin || (at < end && *at != ' '))
-        return NULL;
-    *number_out = number;
-    if (at - begin > SAFE_DIGITS && !mcds__parse_u64(begin, (size_t)(at - begin), number_out))
-        return NULL;
-    return at;
-}
-
 /* Parse the flag at *at and move past it: a letter and, if requested, a number. False: bad. */
 static inline bool read_flag(const char **at, const char *end, struct mcds__wire_reply *reply)
 {
     uint64_t number = 0;
     char letter = **at;
     const char *begin = *at + 1;
-    const char *next = read_number(begin, end, &number);
+    const char *next = mcds__wire_read_number(begin, end, &number);
     bool is_number = next != NULL;
     if (!is_number) {
         next = memchr(begin, ' ', (size_t)(end - begin));
@@ -218,7 +201,7 @@ static enum mcds__parse wire_meta_parse_value(const mcds_request *request, const
 {
     uint64_t size;
     const char *end = bytes + line_length;
-    const char *flags = read_number(bytes + 3, end, &size);
+    const char *flags = mcds__wire_read_number(bytes + 3, end, &size);
     bool expected = request->command == MCDS_GET || mcds__wire_is_count(request);
     uint64_t size_max = request->command == MCDS_GET ? INT32_MAX : MCDS__U64_DIGITS;
     if (!expected || flags == NULL || size > size_max ||
@@ -234,7 +217,8 @@ static enum mcds__parse wire_meta_parse_value(const mcds_request *request, const
     reply->outcome = MCDS_OUT_OK;
     assert(*needed <= length && reply->value.length == size);
     *consumed = *needed;
-    if (mcds__wire_is_count(request) && !mcds__parse_u64(value, (size_t)size, &reply->number))
+    if (mcds__wire_is_count(request) &&
+        mcds__wire_read_number(value, value + size, &reply->number) != value + size)
         return PARSE_BROKEN;
     return PARSE_DONE;
 }

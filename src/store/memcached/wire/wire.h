@@ -3,6 +3,7 @@
 #ifndef MCDS_STORE_MEMCACHED_WIRE_WIRE_H
 #define MCDS_STORE_MEMCACHED_WIRE_WIRE_H
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -18,6 +19,7 @@ enum mcds__parse {
 enum mcds__proof {
     PROOF_NONE,    /* nothing, like every reply of the classic protocol */
     PROOF_MISSING, /* nothing, because it is an error line, which has no opaque */
+    PROOF_FOLLOWS, /* nothing yet: the reply after it, which has an opaque, proves it */
     PROOF_FAILED,  /* it is the reply to another request; only with PARSE_BROKEN */
     PROOF_MADE     /* it has its opaque: this reply and those before it are in their places */
 };
@@ -56,6 +58,15 @@ extern const struct mcds__wire mcds__wire_careful; /* meta, for servers that do 
 extern const struct mcds__wire mcds__wire_classic;
 extern const struct mcds__wire mcds__wire_plain; /* classic, for servers without gets and cas */
 
+/* Parse the reply to one read of several in one command, "gets K1 K2 ...". The server sends the
+ * values in the order of the keys, leaves out missing keys, and ends with END or an error, which
+ * answers all keys that have no value. A line that belongs to a later key, or to more than one,
+ * is not consumed: *consumed is then 0. `is_last`: no key follows in the command. */
+enum mcds__parse mcds__wire_parse_read(const mcds_request *request, bool is_last,
+                                       const char *bytes, size_t length,
+                                       struct mcds__wire_reply *reply, size_t *consumed,
+                                       size_t *needed);
+
 /* Find the end of a line; false: it has not arrived. *line_length excludes the end and
  * *consumed includes it. Lines longer than MCDS__WIRE_LINE_MAX are broken. */
 #define MCDS__WIRE_LINE_MAX 2048
@@ -91,6 +102,23 @@ static inline bool mcds__wire_begins(const char *line, size_t length, const char
 {
     size_t text_length = strlen(text);
     return length >= text_length && memcmp(line, text, text_length) == 0;
+}
+
+/* Parse the number up to a space or the end. Returns its end; NULL: malformed or too large. */
+static inline const char *mcds__wire_read_number(const char *at, const char *end,
+                                                 uint64_t *number_out)
+{
+    const ptrdiff_t safe_digits = 19; /* so many cannot overflow */
+    const char *begin = at;
+    uint64_t number = 0;
+    for (; at < end && (unsigned char)(*at - '0') <= 9; at++)
+        number = number * 10 + (uint64_t)(*at - '0');
+    if (at == begin || (at < end && *at != ' '))
+        return NULL;
+    *number_out = number;
+    if (at - begin > safe_digits && !mcds__parse_u64(begin, (size_t)(at - begin), number_out))
+        return NULL;
+    return at;
 }
 
 /* Write into space that was reserved. */
