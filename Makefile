@@ -96,6 +96,9 @@ chaos: ## real stores under continuous faults; every history is judged
 field: ## odd circumstances: other users, full disks, strange names, other clocks
 	FIELD_SECONDS=60 FIELD_ROUNDS=100 tools/test debug -L field
 
+next: ## the tests of memcached against the version of the next Debian release
+	tools/test-next
+
 sim: ## a million schedules of each structure in the simulated world
 	tools/setup build test
 	cmake --preset release -B build/sim -DMCDS_BUILD_TESTS=ON
@@ -108,6 +111,7 @@ duel: ## the algorithms of the article beside those of mcds under faults
 prove: sim stress chaos field duel portable mutants fuzz ## the long proofs, one after the other
 	tools/setup build check
 	tools/models
+	tools/test-next || [ $$? -eq 77 ]
 
 format: ## clang-format over everything
 	git ls-files '*.c' '*.h' | xargs clang-format -i
@@ -115,4 +119,4 @@ format: ## clang-format over everything
 clean: ## removes build
 	rm -rf build
 
-.PHONY: all help demo test test-busy asan tsan msan cov portable fuzz mutants bench site promises install uninstall installable dist deb deb-test check stress chaos field duel sim prove format clean
+.PHONY: all help demo test test-busy asan tsan msan cov portable fuzz mutants bench site promises install uninstall installable dist deb deb-test check stress chaos field duel next sim prove format clean
