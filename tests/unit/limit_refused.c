@@ -178,6 +178,36 @@ static void a_slow_clock_is_reported(void **state)
     end(&world);
 }
 
+/* Where others take each token, a handle writes one record that is refused, and from then on reads until a
+ * take passes. */
+static void a_contended_identity_is_read_first(void **state)
+{
+    (void)state;
+    for (mcds_limit_form form = MCDS_LIMIT_BUCKET; form <= MCDS_LIMIT_WINDOW; form++) {
+        struct world world;
+        uint32_t writes = 0;
+        begin(&world, form);
+        use_up(&world);
+        for (int i = 0; i < 10; i++) {
+            fake_env_advance_ms(&world.fake, 2 * WINDOW_MS);
+            assert_int_equal(take(world.other, COUNT, NULL), MCDS_OK);
+            world.writes = 0;
+            assert_int_equal(take(world.limit, 1, NULL), MCDS_BUSY);
+            writes += world.writes;
+            assert_true(i == 0 || world.writes == 0);
+        }
+        assert_true(writes > 0);
+        fake_env_advance_ms(&world.fake, 2 * WINDOW_MS);
+        uint64_t batches = world.backend.batches;
+        assert_int_equal(take(world.limit, 1, NULL), MCDS_OK);
+        uint64_t reading = world.backend.batches - batches;
+        batches = world.backend.batches;
+        assert_int_equal(take(world.limit, 1, NULL), MCDS_OK);
+        assert_true(world.backend.batches - batches < reading);
+        end(&world);
+    }
+}
+
 /* The round trips of a take that passes, of an identity that was not refused, while another one is. */
 static uint64_t cost_beside(const char *refused, mcds_limit_form form)
 {
@@ -228,18 +258,18 @@ static void the_first_to_end_is_forgotten(void **state)
         count += hash % MCDS__REFUSALS_SETS == 0;
     }
     for (uint32_t i = 0; i < MCDS__REFUSALS_WAYS; i++)
-        mcds__refusals_note(&refusals, mcds_text(names[i]), i == 1 ? 900 : 1000 + i);
+        mcds__refusals_note(&refusals, mcds_text(names[i]), i == 1 ? 900 : 1000 + i, true);
     for (uint32_t i = 0; i < MCDS__REFUSALS_WAYS; i++) {
         int64_t until_ms = i == 1 ? 900 : 1000 + i;
         assert_true(mcds__refusals_has(&refusals, mcds_text(names[i]), until_ms - 1));
         assert_false(mcds__refusals_has(&refusals, mcds_text(names[i]), until_ms));
         assert_false(mcds__refusals_has(&others, mcds_text(names[i]), 1));
     }
-    mcds__refusals_note(&refusals, mcds_text(names[MCDS__REFUSALS_WAYS]), 500);
+    mcds__refusals_note(&refusals, mcds_text(names[MCDS__REFUSALS_WAYS]), 500, true);
     for (uint32_t i = 0; i <= MCDS__REFUSALS_WAYS; i++)
         assert_int_equal(mcds__refusals_has(&refusals, mcds_text(names[i]), 1), i != 1);
     /* An identity has one entry, and only its own is forgotten. */
-    mcds__refusals_note(&refusals, mcds_text(names[0]), 2000);
+    mcds__refusals_note(&refusals, mcds_text(names[0]), 2000, true);
     mcds__refusals_forget(&refusals, mcds_text(names[0]));
     assert_false(mcds__refusals_has(&refusals, mcds_text(names[0]), 1));
     assert_true(mcds__refusals_has(&refusals, mcds_text(names[2]), 1));
@@ -252,6 +282,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_others_change_counts_at_once),
     cmocka_unit_test(others_are_not_refused),
     cmocka_unit_test(a_slow_clock_is_reported),
+    cmocka_unit_test(a_contended_identity_is_read_first),
     cmocka_unit_test(a_stranger_slows_no_other),
     cmocka_unit_test(the_first_to_end_is_forgotten),
 };

@@ -120,7 +120,8 @@ static enum mcds__step take_outcome(struct limit_take *call, mcds_bytes identity
     case MCDS__MAP_REFUSED:
         take_value(call, outcome);
         mcds__refusals_note(refusals, identity,
-                            outcome->own_ms + (int64_t)mcds__limit_ms(outcome->number));
+                            outcome->own_ms + (int64_t)mcds__limit_ms(outcome->number),
+                            !call->appends);
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(LIMITED));
     case MCDS__MAP_TOO_OLD:
         return mcds__operation_finish(operation, MCDS_TOO_OLD);

@@ -17,18 +17,19 @@
 
 struct mcds__refusals {
     uint64_t seed; /* of the hash of identities */
-    /* Bits of the hash, and the time; 0: empty. */
+    /* Bits of the hash, whether others take the tokens, and the time; 0: empty. */
     _Atomic uint64_t entries[MCDS__REFUSALS_SETS][MCDS__REFUSALS_WAYS];
 };
 
 /* Empty, with a random seed. */
 void mcds__refusals_init(struct mcds__refusals *refusals, const mcds_env *env);
-/* The identity was refused. If nothing changes, it is refused until this time. */
-void mcds__refusals_note(struct mcds__refusals *refusals, mcds_bytes identity,
-                         int64_t until_ms);
+/* The identity was refused, after a read or after a write. If nothing changes, it is refused until
+ * this time. A write that is refused after such a time shows that others take the tokens. */
+void mcds__refusals_note(struct mcds__refusals *refusals, mcds_bytes identity, int64_t until_ms,
+                         bool has_read);
 /* A take of the identity has passed. */
 void mcds__refusals_forget(struct mcds__refusals *refusals, mcds_bytes identity);
-/* Whether the identity was refused until a time after now_ms. */
+/* Whether the identity was refused until a time after now_ms, or others take its tokens. */
 bool mcds__refusals_has(struct mcds__refusals *refusals, mcds_bytes identity, int64_t now_ms);
 
 #endif

@@ -281,7 +281,7 @@ static enum mcds__step window_finish(struct limit_window *call, int result)
         return mcds__operation_finish(&call->base, result);
     }
     mcds__refusals_note(&call->limit->refusals, identity,
-                        call->now_ms + (int64_t)call->value.retry_ms);
+                        call->now_ms + (int64_t)call->value.retry_ms, call->stage == LOOKING);
     return mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(LIMITED));
 }
 
