@@ -208,6 +208,32 @@ static void a_contended_identity_is_read_first(void **state)
     }
 }
 
+/* As if another client had appended to the key since it was read. */
+static bool overtake(void *context, mcds_request *request)
+{
+    struct world *world = context;
+    if (request->command != MCDS_CAS)
+        return false;
+    world->writes++;
+    request->reply.outcome = MCDS_OUT_EXISTS;
+    return true;
+}
+
+/* Where many take from one key, most rewrites fail. Not every take tries one. */
+static void few_takes_try_a_rewrite(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, MCDS_LIMIT_BUCKET);
+    mcds_limit *limit = open_limit(&world, MCDS_LIMIT_BUCKET, REFUSALS);
+    world.backend.hook = overtake;
+    for (int i = 0; i < REFUSALS; i++)
+        assert_int_equal(take(limit, 1, NULL), MCDS_OK);
+    assert_in_range(world.writes, 1, REFUSALS / 2);
+    mcds_limit_close(limit);
+    end(&world);
+}
+
 /* The round trips of a take that passes, of an identity that was not refused, while another one is. */
 static uint64_t cost_beside(const char *refused, mcds_limit_form form)
 {
@@ -283,6 +309,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(others_are_not_refused),
     cmocka_unit_test(a_slow_clock_is_reported),
     cmocka_unit_test(a_contended_identity_is_read_first),
+    cmocka_unit_test(few_takes_try_a_rewrite),
     cmocka_unit_test(a_stranger_slows_no_other),
     cmocka_unit_test(the_first_to_end_is_forgotten),
 };

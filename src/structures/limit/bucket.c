@@ -146,6 +146,7 @@ static bool take_begin_append(struct limit_take *call, mcds_bytes identity)
         return false;
     call->update.must_exist = call->take.tokens < 0;
     call->update.wants_code = true;
+    call->update.has_rivals = true;
     call->update.wants_entry = call->value_out != NULL;
     call->appends = true;
     return true;
