@@ -80,6 +80,10 @@ extern "C" {
  * job: a late report for the dead one does not affect it. A report that is late leaves an entry of
  * about 60 bytes in the store for two hours.
  *
+ * If an lmdb: file is full, pushes return MCDS_FULL, and workers can empty the queue. A memcached
+ * server that does not evict (-M) needs memory for each claim: if it is full, the calls of workers
+ * return MCDS_FULL too.
+ *
  * Jobs that are delayed or take long stay in their part, and later parts are used meanwhile. A
  * handle remembers up to 1 024 parts in which no job is due, which is about 200 000 small jobs
  * that are all delayed or claimed. Beyond that, a claim costs more than one round trip.
@@ -242,7 +246,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_many_start(mcds_queue *queue, const mc
  *              done.
  * Cost:        1. One call in about twenty rewrites a part, which takes 2 more. A handle's first
  *              call takes 1 more, as does a call after one that found no job.
- *              2 to 5 more when the first part of the queue has no more jobs, 3 more for each job
+ *              2 to 7 more when the first part of the queue has no more jobs, 3 more for each job
  *              that is found dead, and 1 more if was_lost is set. A wait costs 1 for each poll, or
  *              2 if the last part is new
  * Lost reply:  MCDS_AMBIGUOUS: the previous job is done, or not, or not yet. Another job may have

@@ -282,6 +282,7 @@ struct mcds__map_rewrite {
     uint32_t second; /* of its time */
     size_t needs;    /* bytes: the length of a record that the key must have room for */
     uint64_t writer;
+    bool is_wanted;                    /* in: also if the key has not grown */
     enum mcds__map_outcome_state fate; /* out, of that record */
     enum mcds__map_code code;          /* out, where it is COUNTED */
     int64_t number;                    /* the same */
@@ -343,9 +344,11 @@ enum {
 };
 struct mcds__map_update {
     struct mcds__map *map;
-    bool must_exist;          /* do not create a root */
-    bool wants_code;          /* read the value in the same round trip */
-    bool has_rivals;          /* in: many clients append to this key at the same time */
+    bool must_exist; /* do not create a root */
+    bool wants_code; /* read the value in the same round trip */
+    bool has_rivals; /* in: many clients append to this key at the same time */
+    bool makes_room; /* in: the record is a step of a deletion */
+    bool rewrites;   /* in: rewrite the key afterwards, because it has become smaller */
     enum mcds__map_code code; /* out */
     int64_t number;           /* out */
     bool wants_entry;         /* in, with wants_code: also the entry */

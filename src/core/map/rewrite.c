@@ -319,7 +319,8 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
         step = map_rewrite_lack_memory(rewrite, operation);
     else if (state == MCDS__MAP_SEALED)
         step = ask_children(rewrite, map, &bucket, operation);
-    else if (mcds__map_must_rewrite(map, rewrite->hash, rewrite->depth, reply->flags,
+    else if (rewrite->is_wanted ||
+             mcds__map_must_rewrite(map, rewrite->hash, rewrite->depth, reply->flags,
                                     value.length, rewrite->needs))
         step = rewrite_parent(rewrite, map, &bucket, operation);
     else

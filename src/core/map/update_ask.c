@@ -16,6 +16,7 @@ void mcds__map_fill_rewrite(struct mcds__map_update *update, size_t needs)
     update->rewrite.seq = update->seq;
     update->rewrite.second = (uint32_t)(update->time_ms / 1000);
     update->rewrite.needs = needs;
+    update->rewrite.is_wanted = update->rewrites && needs == 0;
 }
 
 /* Whether the batch must read the key. A change that returns its outcome needs the value. The
@@ -81,6 +82,7 @@ void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *lo
                         : mcds__map_must_rewrite(update->map, update->hash, update->depth,
                                                  looked->flags, size, 0) &&
                               (!update->has_rivals || passes_step(update, size));
+    update->grows = update->grows || update->rewrites;
     if (update->grows)
         mcds__map_want_look(update->map, update->hash, update->depth);
     else if (!update->is_told)
@@ -102,6 +104,7 @@ enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
     mcds__map_readdress(&update->record, key);
     update->requests[MCDS__MAP_APPEND] = (mcds_request){
         .command = MCDS_APPEND,
+        .options = update->makes_room ? MCDS_MAKES_ROOM : 0,
         .key = key,
         .route = route,
         .value = {update->record.data, update->record.length},

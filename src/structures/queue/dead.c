@@ -15,6 +15,16 @@
 
 #define MARK_MS (2 * (int64_t)MCDS__TIMEOUT_MS_MAX)
 
+/* Begin a change of the place of a dead job. It is a step of the removal of a job. */
+static bool begin_dead(struct mcds__queue_work *work, const struct mcds__map_command *command)
+{
+    assert(mcds__queue_is_dead(command->element));
+    if (!mcds__queue_begin_update(work, command, false))
+        return false;
+    work->update.makes_room = true;
+    return true;
+}
+
 bool mcds__queue_begin_bury(struct mcds__queue_work *work, const struct mcds__queue_spot *spot,
                             uint32_t tries, mcds_bytes job)
 {
@@ -32,7 +42,7 @@ bool mcds__queue_begin_bury(struct mcds__queue_work *work, const struct mcds__qu
                                             element),
         .value = {value.data, value.length},
     };
-    bool is_begun = is_filled && mcds__queue_begin_update(work, &command, false);
+    bool is_begun = is_filled && begin_dead(work, &command);
     mcds__buffer_free(&value);
     return is_begun;
 }
@@ -47,7 +57,7 @@ bool mcds__queue_begin_mark(struct mcds__queue_work *work, const struct mcds__qu
         .expires_ms = mcds__wall_ms(work->queue->keyed.map.env) + MARK_MS,
     };
     assert(command.expires_ms > MARK_MS);
-    return mcds__queue_begin_update(work, &command, false);
+    return begin_dead(work, &command);
 }
 
 static int take_discard_code(const struct mcds__map_update *update, void *out)

@@ -40,7 +40,12 @@ bool mcds__queue_begin_order(struct mcds__queue_work *work, mcds_bytes element,
     assert(element.length > 0 && element.length <= MCDS__QUEUE_ELEMENT_MAX);
     const struct mcds__map_command command = {
         .verb = MCDS__MAP_JOBS, .element = element, .value = order};
-    return mcds__queue_begin_update(work, &command, makes);
+    if (!mcds__queue_begin_update(work, &command, makes))
+        return false;
+    uint8_t first = *(const uint8_t *)order.data;
+    work->update.makes_room = first != MCDS__JOBS_PUSH;
+    work->update.rewrites = first == MCDS__JOBS_FORGET; /* it still has the bytes of its jobs */
+    return true;
 }
 
 enum mcds__step mcds__queue_step_update(struct mcds__queue_work *work,
