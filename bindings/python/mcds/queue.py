@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import time
 from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from ._binding import ffi, lib
@@ -47,7 +48,7 @@ def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tr
     """Jobs that workers take in turn, each until one is done with it.
 
     visible   how long a claim lasts (60 seconds)
-    tries     a job that is claimed once more is kept among the dead (0: no limit)
+    tries     after this many claims without a done, a job is kept among the dead (0: no limit)
     may_lose  needed on memcached, which may evict jobs
 
     >>> thumbs = s.queue("thumbs", visible=300, tries=3)
@@ -57,6 +58,9 @@ def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tr
     b'cat.jpg'
     >>> thumbs.count()
     QueueCounts(waiting=0, delayed=0, claimed=0, dead=0)
+
+    `next` returns None if no job is due, and a with statement needs a job: use it only where one must
+    be there. A worker loops over `jobs`, or tests what `next` returns.
     """
     options = {"visible_ms": as_ms(visible), "tries": tries,
                "flags": lib.MCDS_QUEUE_MAY_LOSE if may_lose else 0}
@@ -77,6 +81,21 @@ class JobBase:
     def held(self) -> bool:
         """Whether nothing was said about the job yet."""
         return bool(self._job.is_held)
+
+    @property
+    def deadline(self) -> Optional[float]:
+        """When the claim ends: seconds of `time.clock_gettime(time.CLOCK_BOOTTIME)`. None: nothing is
+        held, or the claim comes from a receipt and `longer` was not called."""
+        ns = int(self._job.deadline_ns)
+        return ns / 1e9 if self.held and ns > 0 else None
+
+    @property
+    def remaining(self) -> Optional[float]:
+        """Seconds until the claim ends, 0 after its end; None as for `deadline`."""
+        deadline = self.deadline
+        if deadline is None:
+            return None
+        return max(0.0, deadline - time.clock_gettime(time.CLOCK_BOOTTIME))
 
     @property
     def receipt(self) -> str:
@@ -107,7 +126,8 @@ class QueuePlans(Structure):
                     (array, kept))
 
     def _next(self, wait: Optional[Seconds] = None, after: Optional[JobBase] = None) -> Plan[Any]:
-        """The first job that is due, claimed; None: there was none within `wait` seconds.
+        """The first job that is due, claimed; None: there was none within `wait` seconds. So `with
+        queue.next() as job` fails where no job is due; `jobs` ends there.
 
         An interrupt of the wait leaves at most a claim: the job is due again after `visible`.
 
@@ -146,7 +166,8 @@ class QueuePlans(Structure):
                     (self._opened.handle, job._job), take_none, job)
 
     def _again(self, job: JobBase, delay: Optional[Seconds] = None) -> Plan[None]:
-        """Give the job back; it is due after the delay. Lost: the claim had ended."""
+        """Give the job back; it is due after the delay, or dead after its last try. Lost: the claim
+        had ended."""
         return Plan(lib.mcds_queue_again, lib.mcds_queue_again_start,
                     (self._opened.handle, job._job, as_ms(delay)), take_none, job)
 
@@ -179,7 +200,7 @@ class QueuePlans(Structure):
                         (self._opened.handle, limit), collect_job, read_entry)
 
     def _discard(self, id: bytes) -> Plan[bool]:
-        """Erase a dead job. To hand it out once more, push it before. False: there is none."""
+        """Erase a dead job by the `id` of its entry. False: there is none. `retry` pushes it first."""
         return Plan(lib.mcds_queue_discard, lib.mcds_queue_discard_start,
                     (self._opened.handle, as_bytes(id)), take_found)
 
@@ -202,7 +223,8 @@ class Job(JobBase):
         self._plans._done(self).wait()
 
     def again(self, delay: Optional[Seconds] = None) -> None:
-        """Give the job back; it is due after the delay. Lost: the claim had ended."""
+        """Give the job back; it is due after the delay, or dead after its last try. Lost: the claim
+        had ended."""
         self._plans._again(self, delay).wait()
 
     def longer(self) -> None:
@@ -229,7 +251,8 @@ class AioJob(JobBase):
         return self._plans._runner._start(self._plans._done(self))
 
     def again(self, delay: Optional[Seconds] = None) -> Any:
-        """Give the job back; it is due after the delay. Lost: the claim had ended."""
+        """Give the job back; it is due after the delay, or dead after its last try. Lost: the claim
+        had ended."""
         return self._plans._runner._start(self._plans._again(self, delay))
 
     def longer(self) -> Any:
@@ -257,6 +280,21 @@ class Queue(QueuePlans):
     dead = waiting(QueuePlans._dead)
     discard = waiting(QueuePlans._discard)
     drop = waiting(QueuePlans._drop)
+
+    def retry(self, dead: JobEntry) -> bool:
+        """Push a dead job again, and then erase the dead one. False: it was erased before, perhaps by
+        another retry, so the job may be in the queue twice.
+
+        >>> mails = s.queue("mails", tries=1)
+        >>> mails.push("a")
+        >>> mails.next().again()
+        >>> [mails.retry(dead) for dead in mails.dead()]
+        [True]
+        >>> mails.count().waiting
+        1
+        """
+        self.push(dead.data)
+        return self.discard(dead.id)
 
     def jobs(self, wait: Optional[Seconds] = None) -> Iterator[Job]:
         """One job after the other, until none is due within `wait` seconds. The next round says that
@@ -303,6 +341,12 @@ class AioQueue(QueuePlans):
     dead = awaited(QueuePlans._dead)
     discard = awaited(QueuePlans._discard)
     drop = awaited(QueuePlans._drop)
+
+    async def retry(self, dead: JobEntry) -> bool:
+        """Push a dead job again, and then erase the dead one; as of a Queue."""
+        await self.push(dead.data)
+        erased: bool = await self.discard(dead.id)
+        return erased
 
     async def jobs(self, wait: Optional[Seconds] = None) -> AsyncIterator[AioJob]:
         """One job after the other, until none is due within `wait` seconds; as of a Queue."""

@@ -63,12 +63,16 @@ def test_every_structure(s: mcds.Store) -> None:
 
         assert await once.run("k", work) == b"done" and (await once.begin("k")).result == b"done"
         assert await once.forget("k")
-        jobs = aio.queue("q", may_lose=True)
+        jobs = aio.queue("q", tries=1, may_lose=True)
         await jobs.push_many([b"a", b"b"])
         async with await jobs.next() as job:
             assert job.data == b"a"
         assert [job.data async for job in jobs.jobs()] == [b"b"]
-        assert (await jobs.count()).waiting == 0 and await jobs.drop()
+        assert (await jobs.count()).waiting == 0
+        await jobs.push(b"c")
+        await (await jobs.next()).again()
+        assert [await jobs.retry(dead) for dead in await jobs.dead()] == [True]
+        assert (await jobs.count()).waiting == 1 and await jobs.drop()
         assert await aio.counter("c").drop()
 
     run(main())

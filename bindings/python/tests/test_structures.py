@@ -420,14 +420,17 @@ def test_queue(s: mcds.Store, opener: Opener) -> None:
         first = jobs.next()
         second = theirs.next(wait=1)
         assert first.data == b"a" and first.tries == 1 and first.held
+        assert first.remaining is not None and first.deadline is not None
+        assert 0 < first.remaining <= 30 and first.deadline > first.remaining
         assert second is not None and second.data == b"b" and jobs.next() is None
         assert jobs.count() == mcds.QueueCounts(waiting=0, delayed=1, claimed=2, dead=0)
         second.longer()
         same = jobs.job(second.receipt)
+        assert same.deadline is None and same.remaining is None
         same.longer()
-        assert same.held and same.tries == 1 and same.data == b""
+        assert same.held and same.tries == 1 and same.data == b"" and same.remaining is not None
         second.again()
-        assert not second.held and second.receipt == ""
+        assert not second.held and second.receipt == "" and second.deadline is None
         with pytest.raises(mcds.Invalid):
             jobs.job("no receipt")
         with pytest.raises(mcds.Invalid):
@@ -438,7 +441,9 @@ def test_queue(s: mcds.Store, opener: Opener) -> None:
         assert theirs.next() is None
     dead, = jobs.dead()
     assert (dead.data, dead.state, dead.tries) == (b"b", mcds.JobState.DEAD, 2)
-    assert jobs.discard(dead.id) and not jobs.discard(dead.id)
+    assert jobs.retry(dead) and jobs.dead() == [] and jobs.count().waiting == 1
+    assert not jobs.retry(dead) and not jobs.discard(dead.id)
+    assert [job.data for job in jobs.jobs()] == [b"b", b"b"]
     jobs.push(b"c")
     with pytest.raises(ZeroDivisionError):
         with jobs.next():
