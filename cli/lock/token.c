@@ -16,7 +16,8 @@
 struct token_place token_place_of(const struct command *command, int standard_fd)
 {
     struct token_place place = {.fd = standard_fd};
-    if (is_given(command, OPTION_TOKEN))
+    if (is_given(command, OPTION_TOKEN) &&
+        strcmp(command->options[OPTION_TOKEN].text, "-") != 0)
         place.path = command->options[OPTION_TOKEN].text;
     place.fd = (int)number_of(command, OPTION_TOKEN_FD, (uint64_t)standard_fd);
     return place;

@@ -310,8 +310,8 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_TOKEN] = TEXT(
         NONE, "token", "FILE", 0,
         "file of the token, with mode 0600. acquire makes it, and refuses a "
-        "file that is not empty; release removes it (acquire: standard output; "
-        "renew, release: standard input)"),
+        "file that is not empty; release removes it (- or none: for acquire standard "
+        "output, for renew and release standard input)"),
     [OPTION_TOKEN_FD] = NUMBER(NONE, "token-fd", "N", 0, 1023,
                                "open file descriptor of the token"),
     [OPTION_ON_LOST] = TEXT(

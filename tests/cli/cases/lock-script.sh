@@ -16,6 +16,9 @@ run lock release other --token token
 run -N other lock release job --token token
 run lock release job --token token
 run lock release job --token token
+# - is the standard stream
+mcds lock acquire job -t 10m --token - >token
+mcds lock release job --token - <token
 mcds lock acquire job -t 10m --token-fd 7 7>token >/dev/null
 mcds lock release job --token-fd 7 7<token
 run lock acquire job --token-fd 7
