@@ -23,15 +23,14 @@ static int claim(struct session *session, const struct command *command, mcds_qu
     const mcds_env *env = mcds_env_system();
     uint64_t wait_ms = number_of(command, OPTION_JOB_WAIT, 0);
     int64_t end_ns = env->monotonic_ns(env->self) + (int64_t)wait_ms * NS_PER_MS;
-    int losses = 0;
     int doubts = 0;
     for (;;) {
-        int result = mcds_queue_next(queue, left_ms(end_ns), &answer->job, &answer->value);
-        bool is_lost = result == MCDS_LOST && losses++ < QUEUE_LOSSES_MAX;
+        uint32_t lost;
+        int result = queue_claim(session, command, queue, left_ms(end_ns), &answer->job,
+                                 &answer->value, &lost);
         bool is_in_doubt = result == MCDS_AMBIGUOUS && doubts++ < DOUBTS_MAX;
-        if (is_lost)
-            queue_tell_of_loss(session, command);
-        if (!is_lost && !is_in_doubt)
+        bool waits = result == MCDS_NOT_FOUND && lost > 0 && left_ms(end_ns) > 0;
+        if (!waits && !is_in_doubt)
             return result;
     }
 }

@@ -1,6 +1,8 @@
 /* mcds queue: the verbs that are one operation. */
 #include "queue/queue.h"
 
+#include <inttypes.h>
+
 #include "io/failure.h"
 #include "table/nouns.h"
 
@@ -33,11 +35,23 @@ void queue_close(void *handle)
     mcds_queue_close(handle);
 }
 
-void queue_tell_of_loss(const struct session *session, const struct command *command)
+int queue_claim(const struct session *session, const struct command *command, mcds_queue *queue,
+                uint32_t wait_ms, mcds_job *job, mcds_value *value, uint32_t *lost_out)
 {
-    char said[FAILURE_CAPACITY];
-    describe_failure(said, command);
-    complain(&session->output, "%s", said);
+    char said[FAILURE_CAPACITY] = "";
+    uint32_t lost = 0;
+    int result = mcds_queue_next(queue, wait_ms, job, value);
+    for (; result == MCDS_LOST && lost < QUEUE_LOSSES_MAX; lost++) {
+        if (lost == 0)
+            describe_failure(said, command);
+        result = mcds_queue_next(queue, 0, job, value);
+    }
+    if (lost == 1 && result != MCDS_LOST)
+        complain(&session->output, "%s", said);
+    if (lost > 1 && result != MCDS_LOST)
+        complain(&session->output, "%s (%" PRIu32 " parts are lost)", said, lost);
+    *lost_out = lost;
+    return result;
 }
 
 int queue_push(void *handle, const struct command *command, struct answer *answer,

@@ -10,7 +10,9 @@
 /* Lost parts in a row that one command passes over. */
 #define QUEUE_LOSSES_MAX 64
 
-/* Reports on standard error that the store has lost a part of the queue. */
-void queue_tell_of_loss(const struct session *session, const struct command *command);
+/* Claims a job, and passes over parts that the store has lost. Reports them in one line; *lost_out
+ * is their number. MCDS_LOST: there are too many, or the queue is lost; this is not reported. */
+int queue_claim(const struct session *session, const struct command *command, mcds_queue *queue,
+                uint32_t wait_ms, mcds_job *job, mcds_value *value, uint32_t *lost_out);
 
 #endif

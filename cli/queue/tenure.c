@@ -77,20 +77,12 @@ static int judge_emptiness(struct worker *worker)
     return worker->is_over ? MCDS_OK : MCDS_BUSY;
 }
 
-static int note_loss(struct worker *worker)
-{
-    worker->has_lost = true;
-    queue_tell_of_loss(worker->session, worker->command);
-    return ++worker->losses_in_a_row > QUEUE_LOSSES_MAX ? MCDS_LOST : MCDS_BUSY;
-}
-
 static int worker_claim(struct worker *worker)
 {
-    int result = mcds_queue_next(worker->queue, 0, &worker->job, &worker->bytes);
-    if (result == MCDS_LOST)
-        return note_loss(worker);
-    if (result == MCDS_OK || result == MCDS_NOT_FOUND)
-        worker->losses_in_a_row = 0;
+    uint32_t lost;
+    int result = queue_claim(worker->session, worker->command, worker->queue, 0, &worker->job,
+                             &worker->bytes, &lost);
+    worker->has_lost = worker->has_lost || lost > 0;
     return result == MCDS_NOT_FOUND ? judge_emptiness(worker) : result;
 }
 
@@ -230,19 +222,34 @@ static void describe_fate(const struct worker *worker, bool is_last, char *out, 
         (void)snprintf(out, capacity, "the job is due again at once");
 }
 
+/* The id of the job, which is the part of its receipts that all its claims share. */
+static void write_job_id(const struct worker *worker, char out[MCDS_QUEUE_JOB_TEXT])
+{
+    char receipt[MCDS_QUEUE_JOB_TEXT];
+    mcds_queue_job_save(&worker->job, receipt);
+    char *tries = strrchr(receipt, '.');
+    const char *part = strchr(receipt, '.');
+    if (tries != NULL)
+        *tries = '\0';
+    (void)snprintf(out, MCDS_QUEUE_JOB_TEXT, "%s", part != NULL ? part + 1 : "");
+}
+
 /* How a command has failed, and what happens to its job. */
 static const char *describe_end(struct worker *worker, int status, enum command_end end,
                                 bool is_last)
 {
     char how[48] = "was ended";
     char fate[64];
+    char id[MCDS_QUEUE_JOB_TEXT];
     if (end == END_BY_ITSELF)
         (void)snprintf(how, sizeof how, "has exited with %d", status);
     if (end == END_BY_OTHERS)
         (void)snprintf(how, sizeof how, "was killed by signal %d", status - STATUS_SIGNAL);
     describe_fate(worker, is_last, fate, sizeof fate);
-    (void)snprintf(worker->said, sizeof worker->said, "the command %s at try %" PRIu32 "%s: %s",
-                   how, worker->job.tries, is_last ? ", the last one" : "", fate);
+    write_job_id(worker, id);
+    (void)snprintf(worker->said, sizeof worker->said,
+                   "job %s: the command %s at try %" PRIu32 "%s: %s", id, how,
+                   worker->job.tries, is_last ? ", the last one" : "", fate);
     return worker->said;
 }
 

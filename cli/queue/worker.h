@@ -13,10 +13,9 @@ struct worker {
     int64_t give_up_ns; /* if no job has come until then, the worker ends */
     bool is_over;       /* that time has passed, or the queue is empty */
     bool has_lost;      /* the store has lost a part of the queue */
-    uint32_t losses_in_a_row;
-    bool is_done; /* the release reports to the store: done, or again */
+    bool is_done;       /* the release reports to the store: done, or again */
     uint64_t again_ms;
-    char said[160];
+    char said[256];
 };
 
 #endif

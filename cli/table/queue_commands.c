@@ -47,7 +47,9 @@ const struct verb queue_verbs[] = {
          "The job is handed out again when the claim ends, also after the host has died. "
          "mcds passes a signal on to COMMAND, and exits when COMMAND has ended. While the "
          "store does not answer, mcds prints one message and waits. Exits with the code "
-         "of the last COMMAND, or with 79 if the store has lost jobs."},
+         "of the last COMMAND, or with 79 if the store has lost jobs. If a signal ends mcds, "
+         "the "
+         "exit code does not show a loss: the message on standard error does."},
     {.word = "next",
      .arguments = takes_name,
      .options = BIT(OPTION_VISIBLE) | BIT(OPTION_TRIES) | BIT(OPTION_JOB_WAIT) |

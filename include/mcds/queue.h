@@ -329,7 +329,9 @@ typedef struct mcds_queue_counts {
  * be counted or not.
  * Arguments:   counts_out  the numbers of jobs
  * Returns:     MCDS_OK         also if there is no such queue: then all are 0
- *              MCDS_LOST       some jobs are lost, and the rest was counted
+ *              MCDS_LOST       some jobs are lost, and the rest was counted. Until the queue is
+ *                              dropped, each further call returns MCDS_LOST too: the store does
+ *                              not show whether a dead job was lost
  *              After another failure nothing was written to *counts_out.
  * Cost:        1 per 64 keys; a key has about 8 KB
  * Lifetime:    *counts_out must live until X_start's pipeline has returned the tag
@@ -381,7 +383,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_scan_start(mcds_queue *queue, uint64_t limi
  * even if two workers find it dead at the same time.
  * Arguments:   limit  largest number of jobs that are visited; 0 = all
  *              visit  as of mcds_queue_scan
- * Returns:     as mcds_queue_scan
+ * Returns:     as mcds_queue_scan; MCDS_LOST until the queue is dropped, as for mcds_queue_count
  * Cost:        1 per 64 keys of the queue
  * Threads:     as mcds_queue_scan */
 MCDS_API MCDS_CHECKED int mcds_queue_dead(mcds_queue *queue, uint64_t limit,

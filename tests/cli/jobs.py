@@ -123,7 +123,7 @@ class QueueTest(ProcessTest):
         self.assertEqual(self.end(worker), 128 + signal.SIGTERM)
         self.assert_dead(pids)
         self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("waiting", 1)])
-        self.assertIn("the command was ended at try 1: the job is due again at once", worker.stderr.read())
+        self.assertIn("job 0.0: the command was ended at try 1: the job is due again at once", worker.stderr.read())
 
     def test_a_signal_at_the_last_try(self):
         """The job is dead, and the message says so."""
@@ -261,10 +261,16 @@ class QueueTest(ProcessTest):
         after = done.stdout.split("\t")[1].rstrip("\n")
         self.assertGreater(after, jobs[0])
         self.wait_until(lambda: self.evict(after))
+        self.wait_until(lambda: self.evict(jobs[jobs.index(after) + 130]))
         done = self.run_to_end("queue", "work", "q", LOSE, "--wait", "0", "--max-jobs", "1", "--", "cat")
         self.assertEqual(done.returncode, 79, done)
-        self.assertIn("queue 'q': work: ", done.stderr)
+        self.assertRegex(done.stderr, r"^mcds: queue 'q': work: [^\n]* \([2-9] parts are lost\)\n$")
         self.assertGreater(done.stdout, after)
+        for verb, told in (("count", "\t"), ("retry", "0\n"), ("dead", "")):
+            for _ in range(2):
+                self.assertIn(told, self.queue(verb, "q", code=79))
+        self.queue("drop", "q")
+        self.assertEqual(self.counts(), ["0"] * 4)
 
     @unittest.skipUnless(STORE == "memcached", "an lmdb file is not started later")
     def test_a_server_that_is_started_later(self):
