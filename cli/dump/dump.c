@@ -91,15 +91,12 @@ static bool exists(struct dump *dump, const struct noun *noun, const char *name)
     mcds_store *store = dump->session->store;
     mcds_visitors_options visitors = MCDS_VISITORS_OPTIONS_INIT;
     mcds_online_options online = MCDS_ONLINE_OPTIONS_INIT;
-    mcds_semaphore_options semaphore = MCDS_SEMAPHORE_OPTIONS_INIT;
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     mcds_lock *lock = NULL;
     if (noun->open == visitors_open)
         return mcds_visitors_made_with(store, name, &visitors) == MCDS_OK;
     if (noun->open == online_open)
         return mcds_online_made_with(store, name, &online) == MCDS_OK;
-    if (noun->open == semaphore_open)
-        return mcds_semaphore_made_with(store, name, &semaphore) == MCDS_OK;
     if (noun->open != lock_open)
         return false;
     bool is_held = mcds_lock_open(store, name, NULL, &lock) == MCDS_OK &&

@@ -32,9 +32,6 @@ const char *why_omitted(const struct noun *noun)
     if (noun->open == views_open)
         return "its views are in its database: run 'views flush', and dump the table "
                "views:NAME there";
-    if (noun->open == semaphore_open)
-        return "its leases and fences belong to one store; 'semaphore run --permits' "
-               "makes it in another";
     return is_dumped(noun) ? NULL : "whom it has counted cannot be read, only how many";
 }
 
@@ -165,6 +162,16 @@ static bool see_event(void *context, const mcds_log_event *event)
     return put(context, fields, 3);
 }
 
+/* The number of permits, after all resizes. */
+static int fetch_semaphore(mcds_store *store, struct command *structure)
+{
+    mcds_semaphore_options options = MCDS_SEMAPHORE_OPTIONS_INIT;
+    int result = mcds_semaphore_made_with(store, structure->arguments[0], &options);
+    if (result == MCDS_OK)
+        structure_give(structure, OPTION_PERMITS, options.permits);
+    return result;
+}
+
 static int fetch_log(mcds_store *store, struct command *structure, struct fetch *fetch)
 {
     mcds_log *log = NULL;
@@ -196,6 +203,8 @@ int fetch(mcds_store *store, const struct noun *noun, const char *name, struct w
         result = fetch_list(store, &structure, &fetch);
     else if (noun->open == log_open)
         result = fetch_log(store, &structure, &fetch);
+    else if (noun->open == semaphore_open)
+        result = fetch_semaphore(store, &structure);
     else
         result = fetch_array(store, &structure, &fetch);
     bool is_there = result == MCDS_OK || result == MCDS_LOST;

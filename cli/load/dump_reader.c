@@ -196,6 +196,8 @@ static bool take_fields(struct dump_reader *reader, bool *has_bytes_out)
     bool is_bag = noun->open == set_open && is_given(&reader->structure, OPTION_BAG);
     memset(element, 0, sizeof *element);
     *has_bytes_out = noun->open != counter_open;
+    if (noun->open == semaphore_open)
+        return false;
     if (noun->open == counter_open)
         return reader->field_count == 2 && reader->here == 0 &&
                take_signed(reader, 1, &element->number) && element->number < MCDS_COUNTER_MAX &&
@@ -253,6 +255,9 @@ static enum record take_sum(struct dump_reader *reader)
         return damaged(reader, "the checksum is not that of the lines of the structure");
     if (reader->structure.noun->open == counter_open && reader->here != 1)
         return damaged(reader, "a counter without a value");
+    if (reader->structure.noun->open == semaphore_open &&
+        !is_given(&reader->structure, OPTION_PERMITS))
+        return damaged(reader, "a semaphore without its permits");
     reader->is_within = false;
     reader->structures++;
     return RECORD_SUM;

@@ -243,6 +243,16 @@ static int make_empty_log(struct filler *filler, struct filled *filled)
     return mcds_log_put(filled->handle, filler->clock->ms, mcds_text(""));
 }
 
+/* The first acquisition makes a semaphore. */
+static int make_semaphore(mcds_semaphore *semaphore)
+{
+    mcds_permit permit = MCDS_PERMIT_INIT;
+    int result = mcds_semaphore_try_acquire(semaphore, &permit);
+    if (result == MCDS_BUSY) /* others use it already */
+        return MCDS_OK;
+    return result == MCDS_OK ? mcds_semaphore_release(semaphore, &permit) : result;
+}
+
 /* Makes a structure that has no elements. */
 static int make_empty(struct filler *filler, struct filled *filled)
 {
@@ -261,6 +271,8 @@ static int make_empty(struct filler *filler, struct filled *filled)
         result = mcds_list_push(filled->handle, any);
         return result == MCDS_OK ? mcds_list_clear(filled->handle) : result;
     }
+    if (noun->open == semaphore_open)
+        return make_semaphore(filled->handle);
     return noun->open == log_open ? make_empty_log(filler, filled)
                                   : mcds_array_set(filled->handle, NULL, 0);
 }

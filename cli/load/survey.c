@@ -56,6 +56,11 @@ static bool see_event(void *context, const mcds_log_event *event)
     return see_bytes(context, event->event);
 }
 
+static bool see_holder(void *context, const mcds_semaphore_holder *holder)
+{
+    return see_bytes(context, mcds_text(holder->label));
+}
+
 /* The handle has the default options: a structure with others is refused, and thus exists. */
 static int start_look(struct survey *survey, struct row *row, uint64_t tag)
 {
@@ -74,6 +79,8 @@ static int start_look(struct survey *survey, struct row *row, uint64_t tag)
         return mcds_list_scan_start(row->handle, 0, 1, see_bytes, NULL, pipeline, tag);
     if (noun->open == log_open)
         return mcds_log_scan_start(row->handle, &range, see_event, NULL, NULL, pipeline, tag);
+    if (noun->open == semaphore_open)
+        return mcds_semaphore_holders_start(row->handle, see_holder, NULL, pipeline, tag);
     return mcds_array_scan_start(row->handle, see_bytes, NULL, pipeline, tag);
 }
 

@@ -148,10 +148,12 @@ const struct verb dump_verbs[] = {
      .options = BIT(OPTION_ALL) | BIT(OPTION_OUTPUT),
      .run = dump_run,
      .help =
-         "Write counters, sets, tables, lists, logs and arrays with their options as lines of "
-         "text, from which load makes them again, in any store. Others may use the store "
+         "Write counters, sets, tables, lists, logs and arrays with their options, and the "
+         "number "
+         "of permits of semaphores, as lines of text, from which load makes them again, in any "
+         "store. Others may use the store "
          "meanwhile: of each structure the dump has what a scan sees. What cannot be dumped "
-         "(caches, limits, ids, locks, semaphores, once, visitors, online, views) is named on "
+         "(caches, limits, ids, locks, once, visitors, online, views) is named on "
          "standard error, and the "
          "exit code is then 1. A dump has no expiry of entries and counters: what is loaded "
          "does not "

@@ -17,7 +17,7 @@ from fixture import SKIPPED, Fixture, is_possible
 from relay import Relay
 
 MCDS = os.path.abspath(sys.argv[1])
-DONE, NO, DATA, UNREACHABLE, IO, LOST, AMBIGUOUS = 0, 1, 65, 69, 74, 79, 80
+DONE, NO, DATA, UNREACHABLE, IO, BUSY, LOST, AMBIGUOUS = 0, 1, 65, 69, 74, 75, 79, 80
 TIMEOUT = "60s"
 WAIT_S = 300
 UNORDERED = (b"set", b"table")
@@ -199,11 +199,36 @@ class DumpTest(unittest.TestCase):
                 self.must(store, noun, add[0], "none", *add[1:])
                 self.must(store, noun, remove[0], "none", *remove[1:])
             self.must(store, "array", "set", "none", data=b"")
+            self.must(store, "semaphore", "run", "none", "--permits", "3", "--", "true")
             dump = self.must(store, "dump", "none")
             self.assertEqual([line.split(b"\t")[1] for lines in elements(dump) for line in lines],
-                             [b"array", b"list", b"set", b"table"])
+                             [b"array", b"list", b"semaphore", b"set", b"table"])
             self.must(store, "load", "-", data=dump, namespace="other")
             self.assertEqual(elements(self.must(store, "dump", "none", namespace="other")), elements(dump))
+
+    def test_semaphores(self):
+        """The permits, and no holder."""
+        for store in (self.lmdb, self.memcached):
+            inner = [MCDS, "-s", store, "--timeout", TIMEOUT]
+            self.must(store, "semaphore", "run", "builds", "--permits", "3", "--", "true")
+            self.must(store, "semaphore", "resize", "builds", "5")
+            dump = self.must(store, "semaphore", "run", "builds", "--", *inner, "dump", "builds")
+            self.assertEqual(elements(dump), [[b"structure\tsemaphore\tbuilds\tpermits=5"]])
+            self.must(store, "load", "-", data=dump, namespace="other")
+            self.assertEqual(self.must(store, "dump", "builds", namespace="other"), dump)
+            self.must(store, "semaphore", "run", "builds", "--permits", "5", "--", "true", namespace="other")
+            self.assertEqual(self.must(store, "semaphore", "holders", "builds", namespace="other"), b"")
+            self.must(store, "load", "-", data=dump, code=NO)
+            self.write(dump)
+            self.must(store, "semaphore", "run", "builds", "--", *inner, "load", "--replace", self.file, code=BUSY)
+            self.must(store, "semaphore", "resize", "builds", "2")
+            self.must(store, "load", "--replace", self.file)
+            self.assertEqual(elements(self.must(store, "dump", "builds")), elements(dump))
+        for line in (b"structure\tsemaphore\tbuilds", b"structure\tsemaphore\tbuilds\tpermits=61"):
+            self.write(self.resum(dump.replace(b"structure\tsemaphore\tbuilds\tpermits=5", line)))
+            self.must(self.lmdb, "load", self.file, namespace="bad", code=DATA)
+        self.write(self.resum(dump.replace(b"permits=5\n", b"permits=5\n+\tx\n").replace(b"sum\t0", b"sum\t1")))
+        self.must(self.lmdb, "load", self.file, namespace="bad", code=DATA)
 
     def test_a_log_whose_events_are_over(self):
         """The dump is older than what its log keeps: the log is made, with its options and without events."""
