@@ -39,6 +39,7 @@ DAY = ["--width", "1d"]
 SITE = ["--flush-every", "1d", "--database", "URI"]
 MANY_LINES = "".join("element %d\n" % i for i in range(MANY))
 LARGE = "x" * 1200000
+DAY_S = 86400  # all leases
 HOLD = ["lock", "held", "--lease", "1d", "--label", "web3", "--", "cat"]
 
 CHANGES = [
@@ -49,6 +50,8 @@ CHANGES = [
     (["counter", "add", "exact", "--exact", "-9"], None),
     (["counter", "add", "a name: with % and \u00e9" + "e" * 200], None),
     (["lock", "free", "--", "true"], None),
+    *[(["lock", "acquire", "files", "--shared", "--lease", "1d", "--label", label], None) for label in ("web1", "web2")],
+    (["semaphore", "run", "builds", "--permits", "3", "--", "true"], None),
     (["visitors", "hit", "site", "ann", *HOUR], None),
     (["visitors", "hit", "site", "bob", *HOUR], None),
     (["batch"], "".join("visitors hit %s 'visitor %d' --period 1h --%s\n" % (form, i, form)
@@ -100,6 +103,10 @@ READS = [
 LATER = [
     (["lock", "held", "--no-wait", "--", "true"], None),
     (["lock", "free", "--no-wait", "--", "true"], None),
+    (["lock", "files", "--shared", "--no-wait", "--", "true"], None),
+    (["lock", "files", "--no-wait", "--", "true"], None),
+    (["semaphore", "run", "builds", "--permits", "3", "--", "true"], None),
+    (["semaphore", "run", "builds", "--permits", "4", "--", "true"], None),
     (["counter", "add", "signed", "8"], None),
     (["counter", "add", "plain", "--plain", "1"], None),
     (["counter", "add", "striped", "--stripes", "4", "1"], None),
@@ -231,7 +238,7 @@ class CorpusTest(unittest.TestCase):
                     key, flags, value = line.split(b" ")
                     value = base64.b64decode(value)
                     document.read(key, int(flags), value)
-                    server.set(key, int(flags), value)
+                    server.set(key, int(flags), value, DAY_S if key.startswith(b"mcds:lk1:") else 0)
                 self.check(version, started.uri, self.unpack(version, place))
 
     def test_lmdb(self):

@@ -56,8 +56,8 @@ class Server:
         self.file.read(len(b"\r\nEND\r\n"))
         return int(flags), value
 
-    def set(self, key, flags, value):
-        self.socket.sendall(b"set %s %d 0 %d\r\n%s\r\n" % (key, flags, len(value), value))
+    def set(self, key, flags, value, ttl_s=0):
+        self.socket.sendall(b"set %s %d %d %d\r\n%s\r\n" % (key, flags, ttl_s, len(value), value))
         line = self.file.readline()
         assert line == b"STORED\r\n", (key, line)
 
