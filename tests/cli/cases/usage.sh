@@ -26,6 +26,8 @@ run lock x --
 run lock x --info -- true
 run lock x --info --break
 run lock x --info --drop
+run lock x --shared --break
+run lock x --info -t 5s
 run lock x -n -w 1s -- true
 run lock x -t 1ms -- true
 run lock x -E 256 -- true
@@ -91,3 +93,5 @@ run leader run jobs
 run leader run jobs --rest soon -- true
 run leader resign jobs
 run leader watch jobs --rest 1s
+# what other programs have
+for word in rename multi ttl blpop repl rwlock; do run "$word" a; done
