@@ -287,7 +287,7 @@ static enum mcds__step next_take_claim(struct mcds__queue_next *next)
         return take_lost_part(next);
     if (next->base.result != MCDS_OK)
         return step;
-    next->claim_code = update->code;
+    next->claim_code = (int)update->code;
     next->claim_number = update->number & ~MCDS__JOBS_WAS_LOST;
     if (next->job->is_held)
         next->job->was_lost = update->code == MCDS__MAP_ABSENT ||
