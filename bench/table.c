@@ -1,6 +1,8 @@
 /* Prints the rows of all comparisons, for people and for programs. */
 #include "comparison.h"
 
+#include <string.h>
+
 static void print_rate(FILE *out, double rate)
 {
     if (rate >= 1e6)
@@ -11,11 +13,37 @@ static void print_rate(FILE *out, double rate)
         (void)fprintf(out, " %7.0f  ", rate);
 }
 
-static void print_row(FILE *out, const struct row *row)
+/* Where client and servers share one processor, the result does not depend on the processor on which
+ * a thread wakes. That ratio comes first. */
+static const char on_one[] = ", one CPU";
+
+/* The name of the work without the processor. Returns whether it had one. */
+static bool name_work(const struct row *row, char *out, size_t capacity)
 {
-    (void)fprintf(out, "%-54s %-30s ", row->work, row->against);
-    if (row->skipped[0] != '\0') {
-        (void)fprintf(out, "skipped: %s\n", row->skipped);
+    const char *found = strstr(row->work, on_one);
+    size_t length = found != NULL ? (size_t)(found - row->work) : strlen(row->work);
+    (void)snprintf(out, capacity, "%.*s%s", (int)length, row->work,
+                   found != NULL ? found + strlen(on_one) : "");
+    return found != NULL;
+}
+
+/* The same work and contestant on one processor if `one`, else on all; NULL: there is none. */
+static const struct row *find_row(const struct bench *bench, const struct row *like, bool one)
+{
+    char wanted[sizeof like->work];
+    char work[sizeof like->work];
+    (void)name_work(like, wanted, sizeof wanted);
+    for (uint32_t i = 0; i < bench->row_count; i++)
+        if (name_work(&bench->rows[i], work, sizeof work) == one && strcmp(work, wanted) == 0 &&
+            strcmp(bench->rows[i].against, like->against) == 0)
+            return &bench->rows[i];
+    return NULL;
+}
+
+static void print_ratio(FILE *out, const struct row *row)
+{
+    if (row == NULL || row->skipped[0] != '\0') {
+        (void)fprintf(out, "%7s %17s %10s", "", "", "");
         return;
     }
     (void)fprintf(out, "%7.2f %7.2f - %-7.2f", row->ratio, row->ratio_min, row->ratio_max);
@@ -23,9 +51,31 @@ static void print_row(FILE *out, const struct row *row)
         (void)fprintf(out, " %5.2f %-4s", row->goal, row->ratio >= row->goal ? "met" : "MISS");
     else
         (void)fprintf(out, " %5s %-4s", "", "");
+}
+
+/* `row` and its other half. The rates are those of `row`. */
+static void print_row(FILE *out, const struct bench *bench, const struct row *row)
+{
+    char work[sizeof row->work];
+    bool one = name_work(row, work, sizeof work);
+    const struct row *other = find_row(bench, row, !one);
+    (void)fprintf(out, "%-50s %-30s ", work, row->against);
+    if (row->skipped[0] != '\0') {
+        (void)fprintf(out, "skipped: %s\n", row->skipped);
+        return;
+    }
+    print_ratio(out, one ? row : other);
+    print_ratio(out, one ? other : row);
     print_rate(out, row->rate[0]);
     print_rate(out, row->rate[1]);
     (void)fprintf(out, " %8.2f %8.2f\n", row->cpu_us[0], row->cpu_us[1]);
+}
+
+/* Whether another row shows it, because its work ran on one processor as well. */
+static bool is_shown_by_other(const struct bench *bench, const struct row *row)
+{
+    const struct row *first = find_row(bench, row, true);
+    return first != NULL && first != row && first->skipped[0] == '\0';
 }
 
 void table_print(FILE *out, const struct bench *bench)
@@ -33,13 +83,16 @@ void table_print(FILE *out, const struct bench *bench)
     (void)fprintf(
         out,
         "%u rounds of %.2f s; ratio: mcds to the other, more is better (of CPU: the other "
-        "to mcds);\nrates in operations per second; cpu: the client's microseconds per "
-        "operation\n\n",
+        "to mcds),\nfirst with client and servers on one processor, then on all; rates in "
+        "operations per second\nand cpu, the client's microseconds per operation, of the first "
+        "ratio\n\n",
         (unsigned)bench->rounds, bench->round_s);
-    (void)fprintf(out, "%-54s %-30s %7s %17s %10s %9s %9s %8s %8s\n", "work", "against",
-                  "ratio", "smallest - largest", "goal", "mcds", "other", "cpu", "other");
+    (void)fprintf(out, "%-50s %-30s %7s %17s %10s %7s %17s %10s %9s %9s %8s %8s\n", "work",
+                  "against", "one CPU", "smallest - largest", "goal", "all",
+                  "smallest - largest", "goal", "mcds", "other", "cpu", "other");
     for (uint32_t i = 0; i < bench->row_count; i++)
-        print_row(out, &bench->rows[i]);
+        if (!is_shown_by_other(bench, &bench->rows[i]))
+            print_row(out, bench, &bench->rows[i]);
 }
 
 /* The names are ours: no byte in them needs an escape. */

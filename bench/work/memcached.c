@@ -163,9 +163,11 @@ static void compete_nearby(struct bench *bench, const struct servers *servers, u
     compete(bench, &local, depth);
 }
 
-void work_memcached_waiting(struct bench *bench, const struct servers *servers)
+void work_memcached_nearby(struct bench *bench, const struct servers *servers)
 {
     compete_nearby(bench, servers, 1);
+    compete_nearby(bench, servers, USUAL_DEPTH);
+    compete_nearby(bench, servers, GREAT_DEPTH);
 }
 
 void work_memcached(struct bench *bench, const struct servers *servers)
@@ -174,9 +176,7 @@ void work_memcached(struct bench *bench, const struct servers *servers)
         comparison_skip(bench, "counter add on memcached", "memcached did not start");
         return;
     }
-    compete_nearby(bench, servers, 1);
-    compete_nearby(bench, servers, USUAL_DEPTH);
-    compete_nearby(bench, servers, GREAT_DEPTH);
+    work_memcached_nearby(bench, servers);
     compete_afar(bench, servers);
 }
 

@@ -1,4 +1,4 @@
-/* Waiting calls and structures again, with client and servers on one processor, which is what a
+/* Calls and structures again, with client and servers on one processor, which is what a
  * busy machine gives. On several processors a round trip is two wake-ups, and the kernel's placement
  * of both sides changes the result by a factor of three; and the cheaper side of a pipeline waits. */
 #include <sched.h>
@@ -34,7 +34,7 @@ static void compete(struct bench *bench, const char *place)
     servers_start(&servers, place);
     servers.where = ", one CPU";
     if (servers.memcached_tcp.pid != 0 && servers.memcached_unix.pid != 0) {
-        work_memcached_waiting(bench, &servers);
+        work_memcached_nearby(bench, &servers);
         work_lock(bench, &servers);
         work_structures_nearby(bench, &servers);
     } else {

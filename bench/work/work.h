@@ -7,7 +7,7 @@
 #include "servers.h"
 
 void work_memcached(struct bench *bench, const struct servers *servers);
-void work_memcached_waiting(struct bench *bench, const struct servers *servers);
+void work_memcached_nearby(struct bench *bench, const struct servers *servers);
 void work_lock(struct bench *bench, const struct servers *servers);
 void work_one_processor(struct bench *bench);
 void work_memory(struct bench *bench);
