@@ -1,5 +1,5 @@
 /* Folds: no bytes are more than a value, also where all sums are right; what is loaded can be
- * written and loaded again, whole or in sixteen children, and has the same entries. */
+ * written and loaded again, whole or in its children, and has the same entries. */
 #include "input.h"
 #include "target.h"
 
@@ -47,7 +47,8 @@ static uint32_t reload(struct mcds__bucket *bucket, mcds_bytes where, int digit)
         if (first == NULL || !mcds__map_is_there(first, NOW_MS) ||
             !mcds__map_is_there(entry, NOW_MS))
             continue;
-        MUST(digit == MCDS__MAP_ALL || (int)(entry->hash >> 60) == digit);
+        MUST(digit == MCDS__MAP_ALL ||
+             (int)(entry->hash >> (64 - MCDS__MAP_LEVEL_BITS)) == digit);
     }
     mcds__bucket_free(&again);
     mcds__buffer_free(&value);

@@ -100,7 +100,7 @@ MCDS_API MCDS_CHECKED int mcds_set_remove_start(mcds_set *set, mcds_bytes elemen
  *              MCDS_LOST       the part of the set that the element belongs to is gone, or the
  *                              whole set that this handle has seen is gone (reported once)
  *              MCDS_BUSY       other callers kept moving or dropping the keys
- * Cost:        1; a handle's first call takes 3, or 1 if there is no set */
+ * Cost:        1; a handle's first call takes 2, or 1 if there is no set */
 MCDS_API MCDS_CHECKED int mcds_set_has(mcds_set *set, mcds_bytes element);
 MCDS_API MCDS_CHECKED int mcds_set_has_start(mcds_set *set, mcds_bytes element,
                                              mcds_pipeline *pipeline, uint64_t tag);

@@ -49,7 +49,7 @@ MCDS_API void mcds_table_close(mcds_table *table);
  *              MCDS_LOST       the part of the table that the key belongs to is gone, or the
  *                              whole table that this handle has seen is gone (reported once)
  *              MCDS_BUSY       other callers kept moving or dropping the keys
- * Cost:        1; a handle's first call takes 3, or 1 if there is no table */
+ * Cost:        1; a handle's first call takes 2, or 1 if there is no table */
 MCDS_API MCDS_CHECKED int mcds_table_get(mcds_table *table, mcds_bytes key,
                                          mcds_value *value_out);
 MCDS_API MCDS_CHECKED int mcds_table_get_start(mcds_table *table, mcds_bytes key,

@@ -129,6 +129,17 @@ void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits)
     key->length = (uint8_t)(key->length + 1 + digits);
 }
 
+void mcds__key_add_bits(struct mcds__key *key, uint64_t bits, unsigned count)
+{
+    assert(count >= 2 && count <= 32 && count % 2 == 0);
+    unsigned digits = count / 4;
+    mcds__key_add_hex(key, bits, digits);
+    if (count % 4 == 0)
+        return;
+    key->bytes[key->length++] = "wxyz"[bits >> (62 - 4 * digits) & 3];
+    key->bytes[key->length] = '\0';
+}
+
 void mcds__key_add_bytes(struct mcds__key *key, mcds_bytes element)
 {
     add_byte(key, ':');

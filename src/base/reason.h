@@ -12,6 +12,9 @@
 /* clang-format off */
 #define MCDS__REASON_MAP(X, E, O)                                                              \
     X(NEWER, NEWER, "it was made by a newer version of mcds: upgrade this program")            \
+    X(OLDER, FORM_DIFFERS,                                                                     \
+      "it was made by an older version of mcds, in a form that this one does not read: dump "  \
+      "and drop it with that version, then load it with this one")                            \
     X(FOREIGN, FOREIGN, "its key holds something that mcds did not write")                     \
     X(DROPPED_MEANWHILE, GONE,                                                                 \
       "it was dropped, or the store lost it, while this was under way")                        \

@@ -9,7 +9,10 @@ A version is three files. memcached.gz: a key, its client flags and its value in
 lmdb.gz: a copy of an LMDB store. questions: a JSON object a line, the first with the time of the
 recording, each other a command and its answer. An estimate, whose hash key is random, has another
 answer for memcached.gz. The command's clock is set to that time. A version that is released is
-never recorded again."""
+never recorded again.
+
+refused/ has stores of builds before version 0.1, of the form of memcached.gz: calls of their maps
+are refused with a sentence, and change nothing."""
 
 import base64
 import gzip
@@ -31,6 +34,8 @@ import memcached  # noqa: E402
 import reader  # noqa: E402
 
 CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
+REFUSED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "refused")
+RECORDED = {"sixteen-ways.gz": 1795455473}  # when
 MCDS = None
 MANY = 700
 
@@ -128,19 +133,40 @@ LATER = [
 ]
 
 
+# Of maps, whose form has changed.
+MAPS = [
+    *[["visitors", verb, form, *who, *HOUR, "--" + form]
+      for form in ("exact", "estimated") for verb, *who in (["get"], ["hit", "zoe"], ["drop"])],
+    ["online", "get", "kept", *DAY, "--exact"],
+    *[["table", verb, "grown", *more]
+      for verb, *more in (["get", "key 1"], ["put", "new", "1"], ["remove", "key 1"], ["scan"], ["drop"])],
+    *[["set", verb, form, *more, *option]
+      for form, option in (("plain", []), ("bag", ["--bag"]), ("ordered", ["--list"]))
+      for verb, *more in (["has", "element 1"], ["add", "new"], ["remove", "element 1"], ["scan"], ["drop"])],
+]
+
+
+UNFAKED = {**os.environ, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
+def clock(at):
+    """The words that set the clock of a command."""
+    if at is None:
+        return []
+    return ["faketime", "-f", time.strftime("@%Y-%m-%d %H:%M:%S", time.localtime(at))]
+
+
 def ask(uri, database, arguments, given=None, at=None):
     """The exit code and the lines of the answer, sorted where they have no order; the time of an
     event is left out where it is that of the recording. `database` is that of the views."""
-    clock = [] if at is None else ["faketime", "-f", time.strftime("@%Y-%m-%d %H:%M:%S",
-                                                                   time.localtime(at))]
     words = [database if word == "URI" else word for word in arguments]
     if arguments[0] == "views" and "URI" not in arguments:
         words += ["--database", database]
     if arguments == ["batch"]:
         given = given.replace("URI", database)
-    done = subprocess.run([*clock, MCDS, "-s", uri, "--timeout", "30s", *words], input=given,
+    done = subprocess.run([*clock(at), MCDS, "-s", uri, "--timeout", "30s", *words], input=given,
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          env={**os.environ, "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+                          env=UNFAKED)
     lines = done.stdout.splitlines()
     if arguments[:2] == ["log", "put"]:
         lines = []
@@ -240,6 +266,25 @@ class CorpusTest(unittest.TestCase):
                     document.read(key, int(flags), value)
                     server.set(key, int(flags), value, DAY_S if key.startswith(b"mcds:lk1:") else 0)
                 self.check(version, started.uri, self.unpack(version, place))
+
+    def test_older_maps_are_refused(self):
+        self.assertEqual(sorted(os.listdir(REFUSED)), sorted(RECORDED))
+        for name in RECORDED:
+            with tempfile.TemporaryDirectory() as place, memcached.Server(place) as started, \
+                    gzip.open(os.path.join(REFUSED, name)) as file:
+                server = reader.Server(started.path)
+                self.addCleanup(server.close)
+                for line in file:
+                    key, flags, value = line.split(b" ")
+                    server.set(key, int(flags), base64.b64decode(value))
+                before = {key: server.get(key) for key in server.keys()}
+                for arguments in MAPS:
+                    done = subprocess.run([*clock(RECORDED[name]), MCDS, "-s", started.uri, *arguments],
+                                          text=True, capture_output=True, env=UNFAKED)
+                    self.assertEqual(done.returncode, 76, (arguments, done))
+                    self.assertIn("it was made by an older version of mcds", done.stderr, arguments)
+                    self.assertEqual(done.stdout, "", arguments)
+                self.assertEqual({key: server.get(key) for key in server.keys()}, before)
 
     def test_lmdb(self):
         for version in self.versions():

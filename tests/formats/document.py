@@ -10,7 +10,7 @@ import reader
 DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/formats.md")
 NAME = r"(~[\w-]{27}|(?!~)([!-$&-9;-~]|%[0-9A-F]{2}){1,100})"
 WORDS = {"NAME": NAME, "VISITOR": NAME, "IDENTITY": NAME, "PAGE": NAME, "GENERATION": "[0-9a-f]{16}",
-         "BLOCKS": "[0-9a-f]{16}", "PIECES": "[0-9a-f]{16}", "KEY": NAME, "TAG": NAME, "WRITER": "[0-9a-f]{16}", "DIGITS": "[0-9a-f]{1,8}"}
+         "BLOCKS": "[0-9a-f]{16}", "PIECES": "[0-9a-f]{16}", "KEY": NAME, "TAG": NAME, "WRITER": "[0-9a-f]{16}", "DIGITS": "([0-9a-f]{0,7}[wxyz]|[0-9a-f]{1,8})"}
 
 
 def descriptor(key, flags, value):

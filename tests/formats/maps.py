@@ -206,15 +206,35 @@ def map_key(key, flags, value):
     return flags & 3, entries
 
 
-def digits_of(element, life):
-    return b"%016x" % siphash(life.hash_key, element)
+LEVELS = 16
+
+
+def digits_of(number, levels):
+    """The digits that stand for so many levels, two bits each, of a hash."""
+    whole = (b"%016x" % number)[:levels // 2]
+    return whole + (b"wxyz"[number >> 62 - 4 * (levels // 2) & 3:][:1] if levels % 2 else b"")
+
+
+def levels_of(digits):
+    return 2 * len(digits) - (digits[-1:] in (b"w", b"x", b"y", b"z"))
+
+
+def is_in(element, life, digits):
+    return digits_of(siphash(life.hash_key, element), levels_of(digits)) == digits
+
+
+def children_of(digits):
+    if levels_of(digits) % 2 == 0:
+        return [digits + letter for letter in (b"w", b"x", b"y", b"z")]
+    quarter = b"wxyz".index(digits[-1:])
+    return [digits[:-1] + b"%x" % (4 * quarter + rest) for rest in range(4)]
 
 
 def child(server, life, digits, above):
     """The entries of one child; `above`: what its sealed parent has."""
     if server.get(life.key(digits)) is None:
         assert above is not None, life.key(digits)
-        return {one: kept for one, kept in above.items() if digits_of(one, life).startswith(digits)}
+        return {one: kept for one, kept in above.items() if is_in(one, life, digits)}
     return below(server, life, digits)
 
 
@@ -223,13 +243,12 @@ def below(server, life, digits):
     key = life.key(digits)
     state, entries = map_key(key, *server.get(key))
     for element in entries:
-        assert digits_of(element, life).startswith(digits), (key, element)
+        assert is_in(element, life, digits), (key, element)
     if state == OPEN:
         return entries
-    assert len(digits) < 8
+    assert levels_of(digits) < LEVELS
     found = {}
-    for digit in b"0123456789abcdef":
-        longer = digits + bytes([digit])
+    for longer in children_of(digits):
         found.update(child(server, life, longer, entries if state == SEALED else None))
     return found
 
@@ -248,7 +267,7 @@ def read_flat(server, root):
         state, entries = map_key(life.key(digits), *item) if item else (OPEN, {})
         assert state == OPEN
         for element in entries:
-            assert digits_of(element, life).startswith(digits), element
+            assert is_in(element, life, digits), element
         found.update(entries)
     return found
 

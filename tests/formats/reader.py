@@ -245,8 +245,8 @@ class Life:
     def __init__(self, root, payload):
         layout, needs, kind, self.form, self.born, self.number, self.hash_key, count = \
             struct.unpack("<BB1sBIQ16sB", payload[:33])
-        assert layout == needs and needs in (1, 2) and self.number % 2 == 1 and len(payload) == 33 + 8 * count
-        self.root, self.kind = root, kind
+        assert layout == needs and needs in (1, 3, 4) and self.number % 2 == 1 and len(payload) == 33 + 8 * count
+        self.root, self.kind, self.layout = root, kind, layout
         self.settings = struct.unpack("<%dQ" % count, payload[33:])
 
     def key(self, digits):
@@ -256,6 +256,7 @@ class Life:
 def descriptor(key, flags, value):
     life = Life(key, frame(key, value, b"D"))
     if life.kind in b"smtp":  # a map's
+        assert life.layout in (3, 4), (key, life.layout)
         assert flags == (life.number >> 32 << 2 | 2) & 0xFFFFFFFF, (key, flags)
         assert not life.settings and any(life.hash_key)
     return life

@@ -9,7 +9,6 @@
 
 #define TYPE 'D'
 #define VERSION 1
-#define WITH_NUMBERS 2 /* the layout */
 /* Offsets in the payload. */
 #define LAYOUT_AT 0
 #define NEEDS_AT 1
@@ -29,6 +28,7 @@ void mcds__descriptor_draw(struct mcds__descriptor *descriptor, const mcds_env *
     *descriptor = (struct mcds__descriptor){
         .kind = (uint8_t)kind,
         .form = form,
+        .layout = MCDS__DESCRIPTOR_PLAIN,
         .made_s = (uint32_t)(mcds__wall_ms(env) / MS_PER_S),
         .life = mcds__random_u64(env) | 1,
     };
@@ -41,7 +41,8 @@ size_t mcds__descriptor_seal(const struct mcds__descriptor *descriptor, mcds_byt
 {
     uint8_t *payload = out + MCDS__FRAME_HEAD;
     assert(descriptor->count <= MCDS__DESCRIPTOR_SETTINGS_MAX && descriptor->life != 0);
-    payload[LAYOUT_AT] = payload[NEEDS_AT] = descriptor->has_numbers ? WITH_NUMBERS : 1;
+    assert(descriptor->layout > 0 && descriptor->layout <= MCDS__DESCRIPTOR_LAYOUT);
+    payload[LAYOUT_AT] = payload[NEEDS_AT] = descriptor->layout;
     payload[KIND_AT] = descriptor->kind;
     payload[FORM_AT] = descriptor->form;
     mcds__put_u32(payload + MADE_AT, descriptor->made_s);
@@ -63,7 +64,7 @@ static bool read_payload(struct mcds__descriptor *descriptor, mcds_bytes payload
     if (payload.length < length || (payload.length > length && !may_be_longer) ||
         bytes[COUNT_AT] > MCDS__DESCRIPTOR_SETTINGS_MAX)
         return false;
-    descriptor->has_numbers = bytes[NEEDS_AT] >= WITH_NUMBERS;
+    descriptor->layout = bytes[NEEDS_AT];
     descriptor->kind = bytes[KIND_AT];
     descriptor->form = bytes[FORM_AT];
     descriptor->made_s = mcds__get_u32(bytes + MADE_AT);

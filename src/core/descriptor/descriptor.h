@@ -13,8 +13,10 @@
  *
  * `layout` is the version of this payload, and `needs` the lowest layout that a reader must
  * know: a later layout may add bytes at the end, and `needs` says whether a reader may ignore
- * them. Layout 2 is layout 1 of a life whose keys may have open numbers (core/map/map.h); readers
- * that do not know it must not write to those keys.
+ * them. All layouts up to 4 have the same bytes; they say which keys the life has. Layout 3 is that
+ * of a map whose keys split four ways, and layout 4 that of one whose keys may also have open
+ * numbers (core/map/map.h). Layouts 1 and 2 were those of maps that split sixteen ways; layout 1
+ * is that of all other structures.
  *
  * `life` is random and odd. Keys that carry it are never confused with those of another life
  * of the same name. The client flags of the root contain 30 bits of it, so a read of the flags
@@ -28,7 +30,11 @@
 
 #include "base/frame.h"
 
-#define MCDS__DESCRIPTOR_LAYOUT 2
+/* The layouts. */
+#define MCDS__DESCRIPTOR_PLAIN 1
+#define MCDS__DESCRIPTOR_TREE 3
+#define MCDS__DESCRIPTOR_TREE_NUMBERED 4
+#define MCDS__DESCRIPTOR_LAYOUT MCDS__DESCRIPTOR_TREE_NUMBERED /* the newest */
 #define MCDS__DESCRIPTOR_FIXED 33
 #define MCDS__DESCRIPTOR_SETTINGS_MAX 16
 #define MCDS__DESCRIPTOR_HASH_KEY 16
@@ -53,9 +59,9 @@ enum mcds__descriptor_kind {
 
 struct mcds__descriptor {
     uint8_t kind;
-    uint8_t form;     /* of one kind; 0 if it has only one */
-    bool has_numbers; /* its keys may have open numbers: layout 2 */
-    bool is_again;    /* of a log: added again, and not confirmed yet; in the client flags */
+    uint8_t form;   /* of one kind; 0 if it has only one */
+    uint8_t layout; /* PLAIN when drawn; read: the lowest that a reader must know */
+    bool is_again;  /* of a log: added again, and not confirmed yet; in the client flags */
     uint32_t made_s;
     uint64_t life;                                    /* never 0 */
     uint8_t hash_key[MCDS__DESCRIPTOR_HASH_KEY];      /* zero if nothing is hashed */

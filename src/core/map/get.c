@@ -12,11 +12,13 @@
 enum {
     GET_BEGIN,
     GET_READING,
+    GET_AROUND,
     GET_LOCATING,
     GET_BELOW,
     GET_UNPROVED /* the result is that of the operation, if the life is not over */
 };
 enum { CHILD, PARENT }; /* the requests of ask_below() */
+#define AROUND 3        /* how many keys ask_around() reads */
 
 bool mcds__map_get_begin(struct mcds__map_get *get, struct mcds__map *map, mcds_bytes element)
 {
@@ -39,7 +41,7 @@ void mcds__map_get_free(struct mcds__map_get *get)
 
 static void prepare_get(struct mcds__map_get *get, uint32_t number, uint32_t depth)
 {
-    assert(number <= PARENT && depth <= MCDS__MAP_DEPTH_MAX);
+    assert(number < AROUND && depth <= MCDS__MAP_DEPTH_MAX);
     mcds__map_key(get->map, get->life.number, get->hash, depth, &get->keys[number]);
     get->requests[number] = (mcds_request){
         .command = MCDS_GET,
@@ -52,7 +54,7 @@ static void prepare_get(struct mcds__map_get *get, uint32_t number, uint32_t dep
 static enum mcds__step map_get_ask(struct mcds__map_get *get, struct mcds__operation *operation,
                                    uint32_t count)
 {
-    assert(count >= 1 && count <= PARENT + 1);
+    assert(count >= 1 && count <= AROUND);
     get->count = (uint8_t)count;
     count += mcds__map_prove_along(&get->proof, get->map, get->life.number, operation,
                                    &get->requests[count]);
@@ -66,6 +68,19 @@ static enum mcds__step map_get_ask_at(struct mcds__map_get *get,
     get->stage = GET_READING;
     prepare_get(get, CHILD, depth);
     return map_get_ask(get, operation, CHILD + 1);
+}
+
+/* The depth is assumed: keys split at different sizes, so the key may as well be one level higher or
+ * lower. Only one of the three has entries. */
+static enum mcds__step map_get_ask_around(struct mcds__map_get *get,
+                                          struct mcds__operation *operation, uint32_t depth)
+{
+    assert(depth > 0 && depth < MCDS__MAP_DEPTH_MAX);
+    get->depth = depth - 1;
+    get->stage = GET_AROUND;
+    for (uint32_t i = 0; i < AROUND; i++)
+        prepare_get(get, i, get->depth + i);
+    return map_get_ask(get, operation, AROUND);
 }
 
 /* The key at this depth is SEALED. Read its child and, after it, the key itself: while the
@@ -97,12 +112,30 @@ static void map_get_set_life(struct mcds__map_get *get, const struct mcds__map_l
                                (mcds_bytes){get->element.data, get->element.length});
 }
 
+static enum mcds__step map_get_take_value(struct mcds__map_get *get,
+                                          struct mcds__operation *operation,
+                                          const mcds_request *request);
+
+/* The read that found the key has its value. */
+static enum mcds__step take_located(struct mcds__map_get *get,
+                                    struct mcds__operation *operation)
+{
+    const struct mcds__map_scratch *scratch = get->place.scratch;
+    assert(get->place.wants_value && get->map->flat == 0);
+    get->keys[CHILD] = scratch->keys[get->depth];
+    get->requests[CHILD] = scratch->requests[get->depth];
+    get->requests[CHILD].key = mcds__key_bytes(&get->keys[CHILD]);
+    get->stage = GET_READING;
+    return map_get_take_value(get, operation, &get->requests[CHILD]);
+}
+
 static enum mcds__step map_get_locate(struct mcds__map_get *get,
                                       struct mcds__operation *operation)
 {
     if (get->stage != GET_LOCATING && get->moves++ == MCDS__MAP_MOVES_MAX)
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     get->stage = GET_LOCATING;
+    get->place.wants_value = true;
     enum mcds__step step = mcds__map_locate_step(&get->place, get->map, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
@@ -113,7 +146,8 @@ static enum mcds__step map_get_locate(struct mcds__map_get *get,
     assert(get->place.state == MCDS__MAP_OPEN || get->place.state == MCDS__MAP_SEALED);
     if (get->place.state == MCDS__MAP_SEALED)
         return ask_below(get, operation, get->depth);
-    return map_get_ask_at(get, operation, get->depth);
+    return get->map->flat != 0 ? map_get_ask_at(get, operation, get->depth)
+                               : take_located(get, operation);
 }
 
 /* Most entries never expire; then the clock is not read. */
@@ -235,7 +269,7 @@ static enum mcds__step map_get_prove(struct mcds__map_get *get,
 static enum mcds__step take_entry(struct mcds__map_get *get, struct mcds__operation *operation,
                                   const mcds_request *request)
 {
-    assert(request == &get->requests[CHILD] || request == &get->requests[PARENT]);
+    assert(request >= get->requests && request < get->requests + AROUND);
     struct kept kept = {.values = &operation->values};
     mcds_bytes value = mcds__operation_value(operation, request);
     int result = MCDS_OK;
@@ -265,6 +299,10 @@ static enum mcds__step map_get_take_value(struct mcds__map_get *get,
         return ask_below(get, operation, get->depth);
     case MCDS__MAP_MOVED:
         mcds__map_note_moved(get->map, get->hash, get->depth);
+        /* Below a SEALED key, which would be located again. */
+        if (get->stage == GET_BELOW && get->depth < MCDS__MAP_DEPTH_MAX &&
+            get->moves++ < MCDS__MAP_MOVES_MAX)
+            return map_get_ask_at(get, operation, get->depth + 1);
         return map_get_locate(get, operation);
     default:
         return mcds__operation_finish(operation, MCDS_CORRUPT);
@@ -287,10 +325,26 @@ static enum mcds__step take_below(struct mcds__map_get *get, struct mcds__operat
     return map_get_locate(get, operation);
 }
 
+/* The highest key that is open, or is being split. */
+static enum mcds__step map_get_take_around(struct mcds__map_get *get,
+                                           struct mcds__operation *operation)
+{
+    assert(get->count == AROUND);
+    for (uint32_t i = 0; i < AROUND; i++) {
+        const mcds_request *request = &get->requests[i];
+        enum mcds__map_state state = mcds__map_state_of(request->reply.flags);
+        if (request->reply.outcome != MCDS_OUT_OK || state == MCDS__MAP_MOVED)
+            continue;
+        get->depth += i;
+        return map_get_take_value(get, operation, request);
+    }
+    return map_get_locate(get, operation);
+}
+
 static enum mcds__step map_get_take_replies(struct mcds__map_get *get,
                                             struct mcds__operation *operation)
 {
-    assert(get->stage == GET_READING || get->stage == GET_BELOW);
+    assert(get->stage >= GET_READING && get->stage <= GET_BELOW);
     if (get->proof.looks)
         mcds__map_take_proof(&get->proof, get->map, get->life.number, operation,
                              &get->requests[get->count].reply);
@@ -299,6 +353,8 @@ static enum mcds__step map_get_take_replies(struct mcds__map_get *get,
         get->stage = GET_BEGIN;
         return mcds__operation_retry(operation, trouble);
     }
+    if (get->stage == GET_AROUND)
+        return map_get_take_around(get, operation);
     if (get->stage == GET_BELOW)
         return take_below(get, operation);
     if (get->requests[CHILD].reply.outcome == MCDS_OUT_MISS && get->map->flat != 0) {
@@ -317,7 +373,11 @@ static enum mcds__step map_get_begin(struct mcds__map_get *get,
     if (life.number == 0)
         return map_get_locate(get, operation);
     map_get_set_life(get, &life);
-    return map_get_ask_at(get, operation, mcds__map_depth(get->map, get->hash));
+    uint32_t depth = mcds__map_depth(get->map, get->hash);
+    return depth > 0 && depth < MCDS__MAP_DEPTH_MAX &&
+                   mcds__map_is_depth_assumed(get->map, get->hash)
+               ? map_get_ask_around(get, operation, depth)
+               : map_get_ask_at(get, operation, depth);
 }
 
 enum mcds__step mcds__map_get_step(struct mcds__map_get *get, struct mcds__operation *operation)

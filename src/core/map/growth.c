@@ -13,21 +13,28 @@ static uint64_t mark_of(uint64_t hash, uint32_t depth)
     assert(depth <= MCDS__MAP_DEPTH_MAX);
     unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * depth;
     uint64_t prefix = depth == 0 ? 0 : hash >> shift;
-    return prefix << 4 | (depth + 1);
+    return prefix << 5 | (depth + 1);
+}
+
+/* Evenly spread bits for a key, the same in all clients. */
+static uint64_t spread_bits(uint64_t hash, uint32_t depth)
+{
+    return mark_of(hash, depth) * UINT64_C(0x9E3779B97F4A7C15) >> 32;
 }
 
 static size_t soft_size(uint64_t hash, uint32_t depth)
 {
     if (depth == 0)
         return MCDS__MAP_SOFT;
-    uint64_t mixed = mark_of(hash, depth) * UINT64_C(0x9E3779B97F4A7C15) >> 32;
+    uint64_t mixed = spread_bits(hash, depth);
     return MCDS__MAP_SOFT_MIN + mixed % (MCDS__MAP_SOFT_MAX - MCDS__MAP_SOFT_MIN);
 }
 
 bool mcds__map_must_rewrite(const struct mcds__map *map, uint64_t hash, uint32_t depth,
                             uint32_t flags, size_t size, size_t needs)
 {
-    bool has_doubled = size > 2 * mcds__map_snapshot_end(flags);
+    /* The flags contain the end rounded up. */
+    bool has_doubled = size + MCDS__MAP_END_UNIT > 2 * mcds__map_snapshot_end(flags);
     return (size > soft_size(hash, depth) &&
             (has_doubled || !mcds__map_has_room_at(flags, size))) ||
            size + needs > mcds__store_can(map->store).value_max;
@@ -48,7 +55,7 @@ bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight)
 static uint32_t rewrite_number_of(uint64_t hash, uint32_t depth)
 {
     uint64_t mark = mark_of(hash, depth);
-    return (uint32_t)((mark >> 4 ^ mark) % MCDS__MAP_REWRITES_MAX);
+    return (uint32_t)((mark >> 5 ^ mark) % MCDS__MAP_REWRITES_MAX);
 }
 
 _Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash,
@@ -63,28 +70,35 @@ bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth)
     return atomic_load_explicit(place, memory_order_relaxed) == mark_of(hash, depth);
 }
 
-static uint64_t bit_of(uint64_t hash, uint32_t depth)
+/* The word in which a key has its bit, and the bit. */
+static _Atomic uint64_t *word_of(struct mcds__map *map, uint64_t hash, uint32_t depth,
+                                 uint64_t *bit_out)
 {
-    return UINT64_C(1) << rewrite_number_of(hash, depth);
+    uint64_t number = spread_bits(hash, depth) % (64 * MCDS__MAP_LOOK_WORDS);
+    *bit_out = UINT64_C(1) << number % 64;
+    return &map->looks_wanted[number / 64];
 }
-static_assert(MCDS__MAP_REWRITES_MAX <= 64, "each key that is rewritten has a bit");
 
 bool mcds__map_wants_look(struct mcds__map *map, uint64_t hash, uint32_t depth)
 {
-    uint64_t bits = atomic_load_explicit(&map->looks_wanted, memory_order_relaxed);
-    return bits != 0 && (bits & bit_of(hash, depth)) != 0;
+    uint64_t bit;
+    const _Atomic uint64_t *word = word_of(map, hash, depth, &bit);
+    return (atomic_load_explicit(word, memory_order_relaxed) & bit) != 0;
 }
 
 void mcds__map_want_look(struct mcds__map *map, uint64_t hash, uint32_t depth)
 {
-    atomic_fetch_or_explicit(&map->looks_wanted, bit_of(hash, depth), memory_order_relaxed);
+    uint64_t bit;
+    _Atomic uint64_t *word = word_of(map, hash, depth, &bit);
+    atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
 }
 
 void mcds__map_want_no_look(struct mcds__map *map, uint64_t hash, uint32_t depth)
 {
-    if (mcds__map_wants_look(map, hash, depth))
-        atomic_fetch_and_explicit(&map->looks_wanted, ~bit_of(hash, depth),
-                                  memory_order_relaxed);
+    uint64_t bit;
+    _Atomic uint64_t *word = word_of(map, hash, depth, &bit);
+    if ((atomic_load_explicit(word, memory_order_relaxed) & bit) != 0)
+        atomic_fetch_and_explicit(word, ~bit, memory_order_relaxed);
 }
 
 bool mcds__map_claim(struct mcds__map_rewrite *rewrite, struct mcds__map *map)

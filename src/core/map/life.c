@@ -115,7 +115,7 @@ static struct mcds__map_life life_of(const struct mcds__descriptor *descriptor)
         .number = descriptor->life,
         .hash_key = {mcds__get_u64(descriptor->hash_key),
                      mcds__get_u64(descriptor->hash_key + 8)},
-        .has_numbers = descriptor->has_numbers,
+        .has_numbers = descriptor->layout == MCDS__DESCRIPTOR_TREE_NUMBERED,
     };
 }
 
@@ -125,9 +125,11 @@ struct mcds__map_life mcds__map_draw(const struct mcds__map *map,
     mcds__descriptor_draw(descriptor_out, map->env, (enum mcds__descriptor_kind)map->kind,
                           map->form, true);
     assert(descriptor_out->life != 0);
-    descriptor_out->has_numbers = map->flat == 0 &&
-                                  mcds__store_has(map->store, MCDS_CAS_NUMBERS) &&
-                                  !mcds__store_has(map->store, MCDS_STATE_AFTER_APPEND);
+    bool has_numbers = mcds__store_has(map->store, MCDS_CAS_NUMBERS) &&
+                       !mcds__store_has(map->store, MCDS_STATE_AFTER_APPEND);
+    if (map->flat == 0)
+        descriptor_out->layout = has_numbers ? MCDS__DESCRIPTOR_TREE_NUMBERED
+                                             : MCDS__DESCRIPTOR_TREE;
     for (int i = 0; i < 2 && map->hash_key != NULL; i++)
         mcds__put_u64(descriptor_out->hash_key + 8 * i,
                       atomic_load_explicit(&map->hash_key[i], memory_order_relaxed));
@@ -142,6 +144,10 @@ int mcds__map_read_root(const struct mcds__map *map, mcds_bytes value, uint32_t 
                                        (enum mcds__descriptor_kind)map->kind, detail_out);
     if (result != MCDS_OK)
         return result;
+    if (map->flat == 0 && descriptor.layout < MCDS__DESCRIPTOR_TREE) {
+        *detail_out = MCDS__WHY(OLDER);
+        return MCDS_UNSUPPORTED;
+    }
     if (descriptor.form != map->form) {
         bool is_known = descriptor.form < MCDS__MAP_FORM_MAX;
         *detail_out = map->forms[is_known ? descriptor.form : MCDS__MAP_FORM_MAX];

@@ -46,6 +46,8 @@ static enum mcds__step ask_keys(struct mcds__map_place *place, struct mcds__map 
         mcds__map_key(map, place->life.number, place->hash, depth, &scratch->keys[depth]);
         scratch->requests[depth] = mcds__map_get_at(map, mcds__key_bytes(&scratch->keys[depth]),
                                                     depth);
+        if (place->wants_value)
+            scratch->requests[depth].options = 0;
     }
     scratch->requests[ROOT] = mcds__map_request_root(map);
     scratch->requests[END] = mcds__map_request_end_mark(map, place->life.number,
@@ -244,7 +246,8 @@ static enum mcds__step map_locate_take_keys(struct mcds__map_place *place,
         return map_locate_ask(place, map, operation);
     place->state = mcds__map_state_of(requests[place->depth].reply.flags);
     operation->read_from = requests[place->depth].reply.peer;
-    if (place->state == MCDS__MAP_FOREIGN)
+    bool is_too_deep = place->state != MCDS__MAP_OPEN && place->depth == MCDS__MAP_DEPTH_MAX;
+    if (place->state == MCDS__MAP_FOREIGN || is_too_deep)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     if (place->state == MCDS__MAP_MOVED)
         return miss(place, map, operation, CHILD_OF(place->depth));

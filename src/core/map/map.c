@@ -10,9 +10,16 @@
 /* A child's value, or a rewritten one; no store has larger values. */
 #define VALUE_MAX ((size_t)1 << 27)
 
-/* An entry of the tables of depths: the depth, and whether the split above it has ended. */
-#define DEPTH_BITS 15
+/* An entry of the tables of depths: the depth; whether a key was seen there, else it is assumed;
+ * and whether the split above it has ended, which implies that. */
+#define DEPTH_BITS 31
+#define IS_SEEN 64
 #define HAS_SPLIT_ABOVE 128
+static_assert(MCDS__MAP_DEPTH_MAX <= DEPTH_BITS, "an entry can contain each depth");
+static_assert(MCDS__MAP_DEPTHS == 1 << 8, "the first table has an entry for each first byte");
+
+/* How many bits of the hash choose the entry, in the first table and in the wide ones. */
+static const uint8_t table_bits[1 + MCDS__MAP_WIDE_TABLES] = {8, 16, 20};
 
 void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds__key *root,
                     uint8_t kind, uint8_t form, const mcds_reason *const *forms,
@@ -47,19 +54,23 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
         atomic_init(&map->growing[i], 0);
     for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++)
         atomic_init(&map->under_way[i], 0);
-    atomic_init(&map->looks_wanted, 0);
+    for (int i = 0; i < MCDS__MAP_LOOK_WORDS; i++)
+        atomic_init(&map->looks_wanted[i], 0);
     atomic_init(&map->founder, 0);
     for (int i = 0; i < MCDS__MAP_DEPTHS; i++) {
         atomic_init(&map->depths[i], 0);
         atomic_init(&map->floors[i], 0);
     }
-    atomic_init(&map->depths_wide, NULL);
+    for (int i = 0; i < MCDS__MAP_WIDE_TABLES; i++)
+        atomic_init(&map->wide_depths[i], NULL);
+    atomic_init(&map->width, 0);
 }
 
 void mcds__map_destroy(struct mcds__map *map)
 {
     (void)pthread_mutex_destroy(&map->mutex);
-    mcds__free(map->env, atomic_load(&map->depths_wide));
+    for (int i = 0; i < MCDS__MAP_WIDE_TABLES; i++)
+        mcds__free(map->env, (void *)atomic_load(&map->wide_depths[i]));
 }
 
 void mcds__map_key(const struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t depth,
@@ -68,7 +79,7 @@ void mcds__map_key(const struct mcds__map *map, uint64_t life, uint64_t hash, ui
     *key_out = map->root;
     mcds__key_add_hex(key_out, life, 16);
     if (depth > 0)
-        mcds__key_add_hex(key_out, hash, depth);
+        mcds__key_add_bits(key_out, hash, MCDS__MAP_LEVEL_BITS * depth);
 }
 
 mcds_bytes mcds__map_route(const struct mcds__map *map, uint32_t depth)
@@ -86,14 +97,22 @@ mcds_request mcds__map_get_at(const struct mcds__map *map, mcds_bytes key, uint3
     };
 }
 
+/* The table of this width; the first is 0. */
+static const _Atomic uint8_t *table_at(const struct mcds__map *map, unsigned width)
+{
+    assert(width <= MCDS__MAP_WIDE_TABLES);
+    if (width == 0)
+        return map->depths;
+    return atomic_load_explicit(&map->wide_depths[width - 1], memory_order_acquire);
+}
+
 /* The entry of this hash, and how many of its bits choose the entry. */
 static uint8_t entry_of(const struct mcds__map *map, uint64_t hash, unsigned *bits_out)
 {
-    _Atomic uint8_t *wide = atomic_load_explicit(&map->depths_wide, memory_order_acquire);
-    *bits_out = wide != NULL ? 16 : 8;
-    if (wide != NULL)
-        return atomic_load_explicit(&wide[hash >> 48], memory_order_relaxed);
-    return atomic_load_explicit(&map->depths[hash >> 56], memory_order_relaxed);
+    unsigned width = atomic_load_explicit(&map->width, memory_order_acquire);
+    *bits_out = table_bits[width];
+    return atomic_load_explicit(&table_at(map, width)[hash >> (64 - *bits_out)],
+                                memory_order_relaxed);
 }
 
 uint32_t mcds__map_depth(const struct mcds__map *map, uint64_t hash)
@@ -102,37 +121,53 @@ uint32_t mcds__map_depth(const struct mcds__map *map, uint64_t hash)
     return map->flat != 0 ? map->flat : entry_of(map, hash, &bits) & DEPTH_BITS;
 }
 
+/* Whether all hashes of an entry are in one key of this depth. */
+static bool has_bits(unsigned bits, uint32_t depth)
+{
+    return MCDS__MAP_LEVEL_BITS * depth <= bits;
+}
+
 bool mcds__map_has_split_above(const struct mcds__map *map, uint64_t hash, uint32_t depth)
 {
     unsigned bits;
     uint8_t entry = entry_of(map, hash, &bits);
     return depth == 0 || map->flat != 0 ||
-           (entry == (depth | HAS_SPLIT_ABOVE) && MCDS__MAP_LEVEL_BITS * (depth - 1) <= bits);
+           (entry == (depth | HAS_SPLIT_ABOVE) && has_bits(bits, depth - 1));
 }
 
-/* The wide table, filled from the small one. NULL: no memory, and the small one is used. */
-static _Atomic uint8_t *widen(struct mcds__map *map)
+/* Add the table of the next width, filled from that of this width. Without memory the current one
+ * stays. */
+static void widen(struct mcds__map *map, unsigned width)
 {
-    _Atomic uint8_t *wide = mcds__allocate_zero(map->env, MCDS__MAP_DEPTHS_WIDE);
+    unsigned bits = table_bits[width + 1];
+    const _Atomic uint8_t *narrow = table_at(map, width);
+    _Atomic uint8_t *wide = mcds__allocate_zero(map->env, (size_t)1 << bits);
     if (wide == NULL)
-        return NULL;
-    for (uint32_t i = 0; i < MCDS__MAP_DEPTHS_WIDE; i++)
-        atomic_init(&wide[i], atomic_load_explicit(&map->depths[i >> 8], memory_order_relaxed));
+        return;
+    for (size_t i = 0; i < (size_t)1 << bits; i++)
+        atomic_init(&wide[i], atomic_load_explicit(&narrow[i >> (bits - table_bits[width])],
+                                                   memory_order_relaxed));
     _Atomic uint8_t *expected = NULL;
-    if (atomic_compare_exchange_strong(&map->depths_wide, &expected, wide))
-        return wide;
-    mcds__free(map->env, (void *)wide);
-    return expected;
+    uint8_t from = (uint8_t)width;
+    if (!atomic_compare_exchange_strong(&map->wide_depths[width], &expected, wide))
+        mcds__free(map->env, (void *)wide);
+    (void)atomic_compare_exchange_strong(&map->width, &from, (uint8_t)(width + 1));
 }
 
-/* The table that serves this depth, and how many bits of the hash choose the entry. */
+/* The table that serves this depth, and how many bits of the hash choose the entry. The children of
+ * one key may share an entry until one of them is split. */
 static _Atomic uint8_t *table_for(struct mcds__map *map, uint32_t depth, unsigned *bits_out)
 {
-    _Atomic uint8_t *wide = atomic_load_explicit(&map->depths_wide, memory_order_acquire);
-    if (wide == NULL && depth > 2)
-        wide = widen(map);
-    *bits_out = wide != NULL ? 16 : 8;
-    return wide != NULL ? wide : map->depths;
+    unsigned width = atomic_load_explicit(&map->width, memory_order_acquire);
+    while (depth > 0 && !has_bits(table_bits[width], depth - 1) &&
+           width < MCDS__MAP_WIDE_TABLES) {
+        widen(map, width);
+        if (atomic_load_explicit(&map->width, memory_order_acquire) == width)
+            break;
+        width = atomic_load_explicit(&map->width, memory_order_acquire);
+    }
+    *bits_out = table_bits[width];
+    return (_Atomic uint8_t *)table_at(map, width);
 }
 
 /* Set the entries of all hashes of the key of depth `of`: those deeper than `keep` stay. */
@@ -151,10 +186,23 @@ static void set_entries(struct mcds__map *map, uint64_t hash, uint32_t of, uint8
             atomic_store_explicit(&table[i], entry, memory_order_relaxed);
 }
 
+static bool is_seen(uint8_t entry)
+{
+    return (entry & (IS_SEEN | HAS_SPLIT_ABOVE)) != 0;
+}
+
+bool mcds__map_is_depth_assumed(const struct mcds__map *map, uint64_t hash)
+{
+    unsigned bits;
+    return map->flat == 0 && !is_seen(entry_of(map, hash, &bits));
+}
+
 void mcds__map_note_depth(struct mcds__map *map, uint64_t hash, uint32_t depth)
 {
-    if (mcds__map_depth(map, hash) != depth)
-        set_entries(map, hash, depth, (uint8_t)depth, MCDS__MAP_DEPTH_MAX);
+    unsigned bits;
+    uint8_t entry = map->flat != 0 ? map->flat | IS_SEEN : entry_of(map, hash, &bits);
+    if ((entry & DEPTH_BITS) != depth || !is_seen(entry))
+        set_entries(map, hash, depth, (uint8_t)(depth | IS_SEEN), MCDS__MAP_DEPTH_MAX);
 }
 
 void mcds__map_note_found(struct mcds__map *map, uint64_t hash, uint32_t depth)
@@ -180,11 +228,12 @@ void mcds__map_note_moved(struct mcds__map *map, uint64_t hash, uint32_t depth)
 void mcds__map_forget_depths(struct mcds__map *map)
 {
     atomic_store(&map->has_guess, false);
-    _Atomic uint8_t *wide = atomic_load_explicit(&map->depths_wide, memory_order_acquire);
-    for (uint32_t i = 0; wide != NULL && i < MCDS__MAP_DEPTHS_WIDE; i++)
-        atomic_store_explicit(&wide[i], 0, memory_order_relaxed);
-    for (uint32_t i = 0; i < MCDS__MAP_DEPTHS; i++)
-        atomic_store_explicit(&map->depths[i], 0, memory_order_relaxed);
+    for (unsigned width = 0; width <= atomic_load(&map->width); width++) {
+        unsigned bits = table_bits[width];
+        for (size_t i = 0; i < (size_t)1 << bits; i++)
+            atomic_store_explicit((_Atomic uint8_t *)&table_at(map, width)[i], 0,
+                                  memory_order_relaxed);
+    }
 }
 
 struct mcds__map_scratch *mcds__map_get_scratch(struct mcds__map_scratch **scratch,

@@ -13,7 +13,7 @@
  * has many entries, it is split sixteen ways by the next four bits of their hash:
  *
  *   seal   cas the key to its snapshot, SEALED: records appended from then on are void;
- *   make   add the sixteen children, each with its entries; every client makes the same ones;
+ *   make   add the four children, each with its entries; every client makes the same ones;
  *   move   replace the key by an empty mark, MOVED.
  *
  * A writer's request is an ordered batch: append the record, then read the key's flags. OPEN:
@@ -79,11 +79,13 @@
 #define MCDS__MAP_SOFT_MIN 1024
 #define MCDS__MAP_SOFT_MAX 3072
 #define MCDS__MAP_REWRITES_MAX 64
+#define MCDS__MAP_LOOK_WORDS 16
 /* How long an end mark is kept, and how long after its last proof a life needs one. */
 #define MCDS__MAP_END_TTL_MS (UINT64_C(24) * 3600 * 1000)
 #define MCDS__MAP_END_TRUSTED_NS (INT64_C(12) * 3600 * NS_PER_S)
 #define MCDS__MAP_DEPTHS 256
-#define MCDS__MAP_DEPTHS_WIDE 65536
+/* Larger tables of depths: of 64 KB and of 1 MB, for keys deeper than 5 and deeper than 9. */
+#define MCDS__MAP_WIDE_TABLES 2
 
 /* A group of operations in flight. There are two: `earlier` and `current`. */
 struct mcds__map_span {
@@ -129,11 +131,14 @@ struct mcds__map {
     _Atomic bool is_making;  /* an operation is creating the root */
     _Atomic uint64_t growing[MCDS__MAP_REWRITES_MAX];   /* keys that this handle is rewriting */
     _Atomic uint32_t under_way[MCDS__MAP_REWRITES_MAX]; /* bytes in flight, by key */
-    _Atomic uint64_t looks_wanted; /* a bit for each of these keys: its next append looks */
-    _Atomic uint64_t founder;      /* the update that reads the root; 0: none */
-    _Atomic bool has_guess;        /* the assumed depth of keys that it has not seen */
-    _Atomic uint8_t depths[MCDS__MAP_DEPTHS];  /* by the first bits of the hash */
-    _Atomic(_Atomic uint8_t *) depths_wide;    /* with more bits; allocated when needed */
+    /* A bit for each key, perhaps shared with others: the next append to it looks. */
+    _Atomic uint64_t looks_wanted[MCDS__MAP_LOOK_WORDS];
+    _Atomic uint64_t founder; /* the update that reads the root; 0: none */
+    _Atomic bool has_guess;   /* the assumed depth of keys that it has not seen */
+    _Atomic uint8_t depths[MCDS__MAP_DEPTHS]; /* by the first bits of the hash */
+    /* With more bits; each is allocated when needed, and replaces those before it. */
+    _Atomic(_Atomic uint8_t *) wide_depths[MCDS__MAP_WIDE_TABLES];
+    _Atomic uint8_t width;                     /* how many of them there are */
     _Atomic uint16_t floors[MCDS__MAP_DEPTHS]; /* in the client flags; the same */
 };
 
@@ -153,9 +158,11 @@ mcds_bytes mcds__map_route(const struct mcds__map *map, uint32_t depth);
 mcds_request mcds__map_get_at(const struct mcds__map *map, mcds_bytes key, uint32_t depth);
 /* The depth at which this hash, or another hash of the same key, was last found. */
 uint32_t mcds__map_depth(const struct mcds__map *map, uint64_t hash);
+/* Whether no key that holds this hash was seen, so that its depth is assumed to be that of others. */
+bool mcds__map_is_depth_assumed(const struct mcds__map *map, uint64_t hash);
 /* Whether this handle knows that the split which made the key of this depth has ended: the key
  * above it is MOVED, or gone. False also if it does not remember that; it never does for keys
- * deeper than 5. */
+ * deeper than 11. */
 bool mcds__map_has_split_above(const struct mcds__map *map, uint64_t hash, uint32_t depth);
 void mcds__map_note_depth(struct mcds__map *map, uint64_t hash, uint32_t depth);
 /* Record that the hash was found at this depth. The first key that a handle finds sets the
@@ -198,9 +205,9 @@ enum mcds__step mcds__map_refuse(const struct mcds__map *map, struct mcds__opera
 /* A GET of the root, without its value. */
 mcds_request mcds__map_request_root(const struct mcds__map *map);
 
-/* Sixteen children, their parent and the root; or the keys of all depths, the root, the end
- * mark. */
-#define MCDS__MAP_CAPACITY (MCDS__MAP_CHILDREN + 2)
+/* The keys of all depths, the root and the end mark; or the children, their parent and the
+ * root. */
+#define MCDS__MAP_CAPACITY (MCDS__MAP_DEPTH_MAX + 3)
 #define MCDS__MAP_PARENT MCDS__MAP_CHILDREN
 
 /* Scratch memory that only rare paths need. */
@@ -239,6 +246,7 @@ struct mcds__map_place {
     struct mcds__map_life life;
     bool is_rootless; /* in: `life` is over; find the remains of its keys */
     bool keeps_loss;  /* in: LOST with `lost_root` reaches no caller; the next gets it */
+    bool wants_value; /* in: read the values too; that of the key at `depth` is in its reply */
     bool lost_root;   /* out, with LOST */
     uint32_t depth;
     enum mcds__map_state state;
@@ -419,8 +427,8 @@ struct mcds__map_get {
     struct mcds__map_place place;
     struct mcds__map_proof proof;
     uint8_t count; /* of requests for keys */
-    struct mcds__key keys[2];
-    mcds_request requests[3];
+    struct mcds__key keys[3];
+    mcds_request requests[4];
     mcds_buffer element;
     uint8_t element_scratch[64];
 };

@@ -1,4 +1,4 @@
-/* Map: rewrite a key that has grown: compact it, or split it sixteen ways. */
+/* Map: rewrite a key that has grown: compact it, or split it four ways. */
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 enum {
     GROW_BEGIN,
     GROW_READING,
+    GROW_THAWING,
     GROW_COMPACTING,
     GROW_SEALING,
     GROW_MAKING,
@@ -129,6 +130,32 @@ static enum mcds__step ask_parent(struct mcds__map_rewrite *rewrite, struct mcds
     return mcds__operation_ask(operation, requests, 1 + rewrite->freezes);
 }
 
+/* Set the open number again of a key that this has frozen, so that the next append finds it. */
+static enum mcds__step map_rewrite_thaw(struct mcds__map_rewrite *rewrite,
+                                        struct mcds__map *map,
+                                        struct mcds__operation *operation, uint32_t flags)
+{
+    assert(rewrite->freezes && !mcds__map_must_freeze(&rewrite->life, rewrite->token));
+    mcds_request *request = parent_request(rewrite);
+    *request = (mcds_request){
+        .command = MCDS_APPEND,
+        .key = parent_key(rewrite),
+        .route = mcds__map_route(map, rewrite->depth),
+    };
+    mcds__map_compare_number(map, &rewrite->life, request, rewrite->token, flags);
+    rewrite->stage = GROW_THAWING;
+    operation->connection = rewrite->token.connection;
+    return mcds__operation_ask(operation, request, 1);
+}
+
+/* The key needs no rewriting. */
+static enum mcds__step leave_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                    struct mcds__operation *operation, uint32_t flags)
+{
+    return rewrite->freezes ? map_rewrite_thaw(rewrite, map, operation, flags)
+                            : map_rewrite_complete(rewrite, map, operation);
+}
+
 /* The key was not frozen: an append has set its open number again, or it has another floor. */
 static enum mcds__step freeze_again(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                     struct mcds__operation *operation, const mcds_reply *read)
@@ -197,7 +224,8 @@ static bool make_child(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
     assert(digit < MCDS__MAP_CHILDREN && rewrite->depth < MCDS__MAP_DEPTH_MAX);
     struct mcds__map_scratch *scratch = rewrite->scratch;
     unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * (rewrite->depth + 1);
-    uint64_t child = (rewrite->hash & ~(UINT64_C(15) << shift)) | (uint64_t)digit << shift;
+    uint64_t others = ~((uint64_t)(MCDS__MAP_CHILDREN - 1) << shift);
+    uint64_t child = (rewrite->hash & others) | (uint64_t)digit << shift;
     uint32_t flags;
     mcds__map_key(map, rewrite->life.number, child, rewrite->depth + 1, &scratch->keys[digit]);
     mcds_bytes key = mcds__key_bytes(&scratch->keys[digit]);
@@ -324,7 +352,7 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
                                     value.length, rewrite->needs))
         step = rewrite_parent(rewrite, map, &bucket, operation);
     else
-        step = map_rewrite_complete(rewrite, map, operation);
+        step = leave_parent(rewrite, map, operation, reply->flags);
     mcds__bucket_free(&bucket);
     return step;
 }
@@ -430,6 +458,8 @@ enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct
         return map_rewrite_begin(rewrite, map, operation);
     case GROW_READING:
         return take_parent(rewrite, map, operation);
+    case GROW_THAWING:
+        return map_rewrite_complete(rewrite, map, operation);
     case GROW_SEALING:
         return take_seal(rewrite, map, operation);
     case GROW_MAKING:

@@ -45,8 +45,8 @@ static enum mcds__step map_scan_finish(struct mcds__map_scan *scan,
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-/* All entries before the position were visited. Only that renews the deadline, so a store that
- * does not answer is not asked for ever. */
+/* All entries before the position were visited. That renews the deadline, and so does what the
+ * keys above have shown; not a store that does not answer, so it is not asked for ever. */
 static enum mcds__step ask_next(struct mcds__map_scan *scan, struct mcds__operation *operation)
 {
     renew_deadline(scan, operation);
@@ -73,10 +73,12 @@ static bool keep_life(struct mcds__map_scan *scan, const struct mcds__map_life *
 static enum mcds__step map_scan_begin(struct mcds__map_scan *scan,
                                       struct mcds__operation *operation)
 {
-    if (scan->scratch == NULL)
+    if (scan->scratch == NULL) {
         scan->scratch = mcds__allocate(operation->env, sizeof *scan->scratch);
-    if (scan->scratch == NULL)
-        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+        if (scan->scratch == NULL)
+            return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+        scan->scratch->planned = scan->scratch->plan_end = 0;
+    }
     if (scan->erases && !scan->is_proved)
         return mcds__map_scan_ask_root(scan, operation);
     if (scan->life.number == 0)
@@ -95,6 +97,7 @@ static void map_scan_pass(struct mcds__map_scan *scan, uint32_t depth)
 {
     assert(!scan->complete && depth <= MCDS__MAP_DEPTH_MAX);
     assert(mcds__map_scan_end(scan->position, depth) >= scan->position);
+    mcds__map_scan_follow_plan(scan, depth);
     scan->position = mcds__map_scan_end(scan->position, depth) + 1;
     scan->complete = scan->position == 0;
     scan->moves = 0;
@@ -123,6 +126,7 @@ static enum mcds__step map_scan_take_loss(struct mcds__map_scan *scan,
         mcds__map_scan_note_parents(scan, 1);
     } else {
         map_scan_pass(scan, scan->depth);
+        mcds__map_scan_take_depth(scan);
     }
     return scan->complete ? map_scan_finish(scan, operation) : ask_next(scan, operation);
 }
@@ -260,8 +264,10 @@ static enum mcds__step take_erasures(struct mcds__map_scan *scan,
     scan->erased = scan->erased || mcds__may_be_applied(requests, scan->erasures);
     if (trouble != NULL)
         return mcds__operation_fail(operation, trouble);
-    if (!scan->complete)
+    if (!scan->complete) {
+        mcds__map_scan_take_depth(scan);
         return ask_next(scan, operation);
+    }
     if (scan->marks == 0)
         return finish_erasing(scan, operation);
     mcds__map_scan_begin_erasures(scan);
@@ -299,9 +305,12 @@ static enum mcds__step map_scan_erase(struct mcds__map_scan *scan,
     mcds__map_scan_begin_erasures(scan);
     for (uint32_t i = 0; i < scan->count && !scan->complete; i++) {
         const mcds_reply *reply = &scan->scratch->requests[i].reply;
+        scan->depth = scan->scratch->key_depths[i];
         if ((!is_open(reply) && !is_lost_child(scan, reply)) ||
-            !mcds__map_scan_has_room_for_erasures(scan))
+            !mcds__map_scan_has_room_for_erasures(scan)) {
+            mcds__map_scan_plan(scan, i);
             break;
+        }
         mcds__map_scan_add_erasures(scan, scan->depth);
         map_scan_pass(scan, scan->depth);
     }
@@ -320,7 +329,7 @@ static enum mcds__step take_other(struct mcds__map_scan *scan,
     operation->read_from = reply->peer;
     if ((state != MCDS__MAP_SEALED && state != MCDS__MAP_MOVED) || scan->map->flat != 0)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
-    if (state == MCDS__MAP_MOVED)
+    if (state == MCDS__MAP_MOVED && mcds__map_life(scan->map).number == scan->life.number)
         mcds__map_note_moved(scan->map, scan->position, scan->depth);
     if (scan->depth == 0)
         return map_scan_locate(scan, operation);
@@ -341,6 +350,8 @@ static enum mcds__step take_parents(struct mcds__map_scan *scan,
         if (reply->outcome == MCDS_OUT_OK && is_split)
             parents |= UINT32_C(1) << i;
     }
+    mcds__map_scan_plan_below(scan);
+    renew_deadline(scan, operation);
     if ((parents & 1) != 0) {
         mcds__map_scan_note_parents(scan, parents);
         return mcds__map_scan_ask(scan, operation);
@@ -361,6 +372,7 @@ static enum mcds__step map_scan_go_on(struct mcds__map_scan *scan,
         return map_scan_finish(scan, operation);
     assert(!scan->is_below || scan->depth > 0);
     scan->depth -= scan->is_below;
+    mcds__map_scan_take_depth(scan);
     return ask_next(scan, operation);
 }
 
@@ -371,6 +383,9 @@ static enum mcds__step map_scan_take_keys(struct mcds__map_scan *scan,
     for (uint32_t i = 0; i < scan->count; i++) {
         const mcds_request *request = &scan->scratch->requests[i];
         bool more = true;
+        scan->depth = scan->scratch->key_depths[i];
+        if (!is_open(&request->reply) && !scan->is_below)
+            mcds__map_scan_plan(scan, i);
         if (!is_open(&request->reply) && request->reply.outcome == MCDS_OUT_MISS &&
             sealed_parent(scan) != NULL) {
             if (!mcds__map_scan_has_missed(scan))

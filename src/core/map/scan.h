@@ -5,6 +5,7 @@
 #include "core/map/map.h"
 
 #define MCDS__MAP_SCAN_KEYS_MAX MCDS_BATCH_MAX
+#define MCDS__MAP_SCAN_PLAN_MAX (MCDS__MAP_CHILDREN * MCDS__MAP_SCAN_KEYS_MAX)
 /* A slice is a 64th of all hashes. A slice, or finding the next entry, may take 16 timeouts. */
 #define MCDS__MAP_SCAN_SLICE_SHIFT 58
 #define MCDS__MAP_SCAN_TIMEOUTS 15
@@ -23,6 +24,11 @@ enum {
 struct mcds__map_scan_scratch {
     struct mcds__key keys[MCDS__MAP_SCAN_KEYS_MAX];
     mcds_request requests[MCDS__MAP_SCAN_KEYS_MAX];
+    uint8_t key_depths[MCDS__MAP_SCAN_KEYS_MAX]; /* of the keys that are read */
+    /* The depths of the next keys, as far as earlier replies show them: those of the keys from the
+     * position on begin at `planned`. */
+    uint8_t plan[MCDS__MAP_SCAN_PLAN_MAX];
+    uint32_t planned, plan_end;
     struct mcds__key erased_keys[MCDS__MAP_SCAN_KEYS_MAX];
     mcds_request erased[MCDS__MAP_SCAN_KEYS_MAX];
     /* MOVED keys, to be erased after all keys below them. */
@@ -33,7 +39,16 @@ struct mcds__map_scan_scratch {
 /* The last hash of the key at this depth that holds `hash`. */
 uint64_t mcds__map_scan_end(uint64_t hash, uint32_t depth);
 
-/* Ask for `count` keys of scan->depth, from the position on. Until the root has been seen, a
+/* Keys of several depths lie side by side. After a batch that had a key which is not a leaf, the
+ * replies to the others, request `number` and those after it, show the depths of the next. */
+void mcds__map_scan_plan(struct mcds__map_scan *scan, uint32_t number);
+/* The same from the replies of mcds__map_scan_ask_parents. */
+void mcds__map_scan_plan_below(struct mcds__map_scan *scan);
+/* A key of this depth was passed. */
+void mcds__map_scan_follow_plan(struct mcds__map_scan *scan, uint32_t depth);
+/* Set scan->depth to that of the next key. */
+void mcds__map_scan_take_depth(struct mcds__map_scan *scan);
+/* Ask for keys from the position on, the first of scan->depth. Until the root has been seen, a
  * read of it is the last request of the batch. */
 enum mcds__step mcds__map_scan_ask(struct mcds__map_scan *scan,
                                    struct mcds__operation *operation);
@@ -55,10 +70,12 @@ bool mcds__map_scan_has_missed(const struct mcds__map_scan *scan);
  * keys of the batch. */
 enum mcds__step mcds__map_scan_ask_parents(struct mcds__map_scan *scan,
                                            struct mcds__operation *operation);
-/* The key at the position is lost. It may have been split before: ask for its children. */
+/* The key at the position is lost. It may have been split before, and the marks below it may be
+ * lost too: ask for all keys of the two levels below it, and for those of all depths on a few paths
+ * below these. */
 enum mcds__step mcds__map_scan_ask_orphans(struct mcds__map_scan *scan,
                                            struct mcds__operation *operation);
-/* Whether one of those children exists. */
+/* Whether one of those keys exists. */
 bool mcds__map_scan_has_orphans(const struct mcds__map_scan *scan);
 /* Remember which keys above the position and after it have been split: bit N of `parents` is of
  * the Nth. A child of such a key that a later read misses is lost. */

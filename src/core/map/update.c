@@ -16,7 +16,7 @@ enum {
     UPDATE_APPENDING,
     UPDATE_CHECKING_ROOM, /* appending, with a read before it */
     UPDATE_LOCATING,
-    UPDATE_LOOKING_ABOVE, /* reading whether the split that made its key has ended */
+    UPDATE_LOOKING, /* reading where its key is, and whether the split that made it has ended */
     UPDATE_MAKING,
     UPDATE_PROVING,   /* done, if the life is not over */
     UPDATE_RESOLVING, /* the store has refused a record that may be in the key */
@@ -427,18 +427,17 @@ static enum mcds__step take_making(struct mcds__map_update *update,
     return mcds__map_finish(update, operation, operation->result, operation->detail);
 }
 
-static enum mcds__step take_above(struct mcds__map_update *update,
-                                  struct mcds__operation *operation)
+static enum mcds__step take_around(struct mcds__map_update *update,
+                                   struct mcds__operation *operation)
 {
-    const mcds_reply *reply = &update->requests[MCDS__MAP_LOOK].reply;
-    if (mcds__is_transport_trouble(reply))
-        return try_later(update, operation, reply);
-    if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
-        return mcds__map_fail(update, operation, reply);
-    if (reply->outcome == MCDS_OUT_MISS || mcds__map_state_of(reply->flags) != MCDS__MAP_MOVED)
-        return map_update_locate(update, operation);
-    mcds__map_note_moved(update->map, update->hash, update->depth - 1);
-    return map_update_ask_at(update, operation, update->depth);
+    const mcds_reply *trouble = mcds__first_trouble(update->place.scratch->requests,
+                                                    operation->batch.count);
+    if (trouble != NULL)
+        return mcds__is_transport_trouble(trouble) ? try_later(update, operation, trouble)
+                                                   : mcds__map_fail(update, operation, trouble);
+    return mcds__map_take_around(update, operation)
+               ? map_update_ask_at(update, operation, update->depth)
+               : map_update_locate(update, operation);
 }
 
 static enum mcds__step map_update_begin(struct mcds__map_update *update,
@@ -465,8 +464,8 @@ static enum mcds__step map_update_begin(struct mcds__map_update *update,
     update->has_asked = true;
     if (!mcds__map_has_split_above(update->map, update->hash, depth)) {
         /* A record is appended to a key only after the split that made it has ended. */
-        update->stage = UPDATE_LOOKING_ABOVE;
-        return mcds__map_ask_above(update, operation, depth);
+        update->stage = UPDATE_LOOKING;
+        return mcds__map_ask_around(update, operation, depth);
     }
     return map_update_ask_at(update, operation, depth);
 }
@@ -484,8 +483,8 @@ enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
         return take_room_check(update, operation);
     case UPDATE_LOCATING:
         return map_update_locate(update, operation);
-    case UPDATE_LOOKING_ABOVE:
-        return take_above(update, operation);
+    case UPDATE_LOOKING:
+        return take_around(update, operation);
     case UPDATE_MAKING:
         return take_making(update, operation);
     case UPDATE_PROVING:

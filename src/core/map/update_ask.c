@@ -172,13 +172,44 @@ bool mcds__map_take_room_check(const struct mcds__map_update *update)
            before->cas.connection != 0 && before->cas.unique == after->cas.unique;
 }
 
-enum mcds__step mcds__map_ask_above(struct mcds__map_update *update,
-                                    struct mcds__operation *operation, uint32_t depth)
+/* Keys split at different sizes, so the key may also be one level above or below. */
+enum mcds__step mcds__map_ask_around(struct mcds__map_update *update,
+                                     struct mcds__operation *operation, uint32_t depth)
 {
+    struct mcds__map *map = update->map;
+    struct mcds__map_scratch *scratch = mcds__map_get_scratch(&update->place.scratch, map->env);
+    if (scratch == NULL)
+        return mcds__map_finish(update, operation, MCDS_NO_MEMORY, NULL);
     assert(depth > 0 && depth <= MCDS__MAP_DEPTH_MAX);
-    update->depth = depth;
-    mcds__map_key(update->map, update->life.number, update->hash, depth - 1, &update->key);
-    update->requests[MCDS__MAP_LOOK] = mcds__map_get_at(
-        update->map, mcds__key_bytes(&update->key), depth - 1);
-    return mcds__operation_ask_repeatable(operation, &update->requests[MCDS__MAP_LOOK], 1);
+    uint32_t first = depth > 1 ? depth - 2 : 0;
+    uint32_t last = depth < MCDS__MAP_DEPTH_MAX ? depth + 1 : depth;
+    for (uint32_t at = first; at <= last; at++) {
+        struct mcds__key *key = &scratch->keys[at - first];
+        mcds__map_key(map, update->life.number, update->hash, at, key);
+        scratch->requests[at - first] = mcds__map_get_at(map, mcds__key_bytes(key), at);
+    }
+    update->depth = first;
+    return mcds__operation_ask_repeatable(operation, scratch->requests, last - first + 1);
+}
+
+bool mcds__map_take_around(struct mcds__map_update *update,
+                           const struct mcds__operation *operation)
+{
+    const mcds_request *requests = update->place.scratch->requests;
+    uint32_t count = (uint32_t)operation->batch.count;
+    assert(count >= 2 && update->depth + count <= MCDS__MAP_DEPTH_MAX + 1);
+    bool has_split_above = update->depth == 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const mcds_reply *reply = &requests[i].reply;
+        enum mcds__map_state state = mcds__map_state_of(reply->flags);
+        if (has_split_above && reply->outcome == MCDS_OUT_OK && state == MCDS__MAP_OPEN) {
+            update->depth += i;
+            mcds__map_note_depth(update->map, update->hash, update->depth);
+            return true;
+        }
+        has_split_above = reply->outcome == MCDS_OUT_OK && state == MCDS__MAP_MOVED;
+        if (has_split_above)
+            mcds__map_note_moved(update->map, update->hash, update->depth + i);
+    }
+    return false;
 }

@@ -9,7 +9,7 @@
 
 /* The depth of all keys of a limit (core/map/map.h, flat): 4 096 keys. With 100 000 identities in
  * debt, a key has 25 of them, in about 1.5 KB. */
-#define MCDS__LIMIT_DEPTH 3
+#define MCDS__LIMIT_DEPTH 6
 /* WINDOW: the number of slots of a window, and of a block. */
 #define MCDS__LIMIT_SLOTS 8
 

@@ -13,9 +13,9 @@ static inline uint64_t mcds__map_hash(const uint64_t hash_key[2], mcds_bytes ele
     return mcds__siphash(hash_key, element);
 }
 
-#define MCDS__MAP_LEVEL_BITS 4
-#define MCDS__MAP_CHILDREN 16
-#define MCDS__MAP_DEPTH_MAX 8
+#define MCDS__MAP_LEVEL_BITS 2
+#define MCDS__MAP_CHILDREN 4
+#define MCDS__MAP_DEPTH_MAX 16
 
 struct mcds__map_entry {
     mcds_bytes element;

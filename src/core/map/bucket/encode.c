@@ -152,8 +152,8 @@ static bool is_chosen(const struct mcds__map_entry *entry, uint32_t depth, int d
 {
     assert(depth <= MCDS__MAP_DEPTH_MAX && digit < MCDS__MAP_CHILDREN);
     unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * (depth + 1);
-    return bucket_encode_is_kept(entry, now_ms) &&
-           (digit == MCDS__MAP_ALL || (int)(entry->hash >> shift & 15) == digit);
+    int own = (int)(entry->hash >> shift & (MCDS__MAP_CHILDREN - 1));
+    return bucket_encode_is_kept(entry, now_ms) && (digit == MCDS__MAP_ALL || own == digit);
 }
 
 bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key, uint32_t depth, int digit,

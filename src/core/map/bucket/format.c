@@ -11,7 +11,6 @@
 #define RECORD_SUM 4
 #define VARINT_MAX 10
 /* Flags: 2 bits state, 2 bits zero, 12 bits end of the snapshot, 16 bits floor. */
-#define END_UNIT 256
 #define END_MAX 4095
 #define END_SHIFT 4
 #define SUMMED 16
@@ -21,7 +20,7 @@ enum { HAS_VALUE = 1, HAS_EXPIRY = 2, HAS_EXPECTED = 4, HAS_DELTA = 8 };
 uint32_t mcds__map_flags(enum mcds__map_state state, size_t snapshot_end, uint32_t floor_s)
 {
     assert(state <= MCDS__MAP_MOVED);
-    size_t units = (snapshot_end + END_UNIT - 1) / END_UNIT;
+    size_t units = (snapshot_end + MCDS__MAP_END_UNIT - 1) / MCDS__MAP_END_UNIT;
     if (units > END_MAX)
         units = END_MAX;
     return (uint32_t)state | (uint32_t)units << END_SHIFT |
@@ -30,13 +29,13 @@ uint32_t mcds__map_flags(enum mcds__map_state state, size_t snapshot_end, uint32
 
 size_t mcds__map_snapshot_end(uint32_t flags)
 {
-    return (size_t)(flags >> END_SHIFT & END_MAX) * END_UNIT;
+    return (size_t)(flags >> END_SHIFT & END_MAX) * MCDS__MAP_END_UNIT;
 }
 
 bool mcds__map_has_room_at(uint32_t flags, size_t begin)
 {
     size_t end = mcds__map_snapshot_end(flags);
-    return end == (size_t)END_MAX * END_UNIT || begin < end + MCDS__MAP_RECORDS_MAX;
+    return end == (size_t)END_MAX * MCDS__MAP_END_UNIT || begin < end + MCDS__MAP_RECORDS_MAX;
 }
 
 bool mcds__map_is_below_floor(uint32_t flags, int64_t time_ms)

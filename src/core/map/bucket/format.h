@@ -58,7 +58,8 @@ static inline enum mcds__map_state mcds__map_state_of(uint32_t flags)
 {
     return (flags & 12) == 0 ? (enum mcds__map_state)(flags & 3) : MCDS__MAP_FOREIGN;
 }
-/* The end of the snapshot, rounded up. */
+/* The end of the snapshot, rounded up to this unit. */
+#define MCDS__MAP_END_UNIT 256
 size_t mcds__map_snapshot_end(uint32_t flags);
 /* Whether a record that begins here has space, so that its writer need not wait. */
 bool mcds__map_has_room_at(uint32_t flags, size_t begin);
