@@ -2,9 +2,10 @@
  * without /proc, one by one. */
 #include "child/descriptors.h"
 
+#include <assert.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -76,4 +77,21 @@ void descriptors_close_except(const int *kept, size_t count)
     long limit = sysconf(_SC_OPEN_MAX);
     for (int fd = 0; fd < (limit > 0 && limit < FILES_MAX ? limit : FILES_MAX); fd++)
         close_unless_kept(kept, count, fd);
+}
+
+static bool is_noted;
+static bool was_open[DESCRIPTOR_MAX + 1];
+
+void descriptors_note_inherited(void)
+{
+    assert(!is_noted);
+    for (int fd = 0; fd <= DESCRIPTOR_MAX; fd++)
+        was_open[fd] = fcntl(fd, F_GETFD) >= 0;
+    is_noted = true;
+}
+
+bool descriptor_is_inherited(int fd)
+{
+    assert(fd >= 0 && fd <= DESCRIPTOR_MAX);
+    return !is_noted || was_open[fd];
 }

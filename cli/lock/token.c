@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "child/descriptors.h"
 #include "io/exit.h"
 #include "io/output.h"
 
@@ -33,10 +34,16 @@ static void say_why(const struct token_place *place, const char *why, char *sent
         (void)snprintf(sentence, capacity, "the token on descriptor %d: %s", place->fd, why);
 }
 
+/* A file that mcds itself has opened, such as that of the store, is no place of a token. */
+static bool is_open_for(const struct token_place *place, int mode)
+{
+    int flags = descriptor_is_inherited(place->fd) ? fcntl(place->fd, F_GETFL) : -1;
+    return flags >= 0 && ((flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == mode);
+}
+
 static int check_descriptor(const struct token_place *place, char *sentence, size_t capacity)
 {
-    int flags = fcntl(place->fd, F_GETFL);
-    if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+    if (is_open_for(place, O_WRONLY))
         return STATUS_DONE;
     say_why(place, "it is not open for writing", sentence, capacity);
     return STATUS_USAGE;
@@ -174,6 +181,10 @@ int token_read(const struct token_place *place, char text_out[MCDS_LEASE_TEXT], 
     text_out[0] = '\0';
     if (place->path != NULL)
         return read_file(place, text_out, sentence, capacity);
+    if (!is_open_for(place, O_RDONLY)) {
+        say_why(place, "it is not open for reading", sentence, capacity);
+        return STATUS_USAGE;
+    }
     if (isatty(place->fd) == 1) {
         say_why(place, "it is a terminal; give the token with --token FILE or --token-fd N",
                 sentence, capacity);
@@ -182,7 +193,7 @@ int token_read(const struct token_place *place, char text_out[MCDS_LEASE_TEXT], 
     if (read_line(place->fd, text_out))
         return STATUS_DONE;
     say_why(place, strerror(errno), sentence, capacity);
-    return errno == EBADF ? STATUS_USAGE : STATUS_IO;
+    return STATUS_IO;
 }
 
 void token_remove(const struct token_place *place)

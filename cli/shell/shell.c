@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "child/descriptors.h"
 #include "editor/history.h"
 #include "help/help.h"
 #include "io/exit.h"
@@ -265,6 +266,7 @@ int shell_run(struct session *session, const struct command *command)
 {
     static struct shell shell; /* too large for a stack */
     shell = (struct shell){.session = session, .command = command};
+    descriptors_note_inherited();
     int status = session_open_store(session);
     if (status == STATUS_DONE)
         status = signals_open(&shell.signals, &session->output, command);

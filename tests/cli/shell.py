@@ -31,8 +31,35 @@ class ShellTest(unittest.TestCase):
         return subprocess.run([MCDS, "--timeout", "60s", *words], env=self.environment, capture_output=True, text=True,
                               check=False, cwd=self.fixture.folder, timeout=LIMIT_S, **others)
 
-    def script(self, *lines, options=(), before=()):
-        return self.mcds(*before, "shell", *options, input="".join(line + "\n" for line in lines))
+    def script(self, *lines, options=(), before=(), **others):
+        return self.mcds(*before, "shell", *options, input="".join(line + "\n" for line in lines), **others)
+
+
+class DescriptorTest(ShellTest):
+    """--token-fd takes a descriptor that the user has handed over, and none that mcds has opened."""
+
+    def test_no_token_is_written_to_a_file_of_the_shell(self):
+        lines = [f"lock {verb} y --token-fd {fd}" for fd in range(3, 10) for verb in ("acquire", "renew", "release")]
+        done = self.script("counter add precious 5", "set add s a", *lines, "counter add precious")
+        said = [f"mcds: line {i}: lock 'y': the token on descriptor {fd}: it is not open for {way}"
+                for i, (fd, way) in enumerate(((fd, way) for fd in range(3, 10) for way in ("writing", "reading", "reading")), 3)]
+        self.assertEqual((done.returncode, done.stdout, done.stderr.splitlines()), (64, "5\nadded\n6\n", said))
+        self.assertEqual(self.mcds("counter", "get", "precious").stdout, "6\n")
+        self.assertEqual(self.mcds("lock", "y", "--info").returncode, 1)
+
+    def test_a_token_on_a_descriptor_of_the_user(self):
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        self.addCleanup(os.close, write)
+        done = self.script("counter add x", f"lock acquire y --token-fd {write}", "lock y --info --json",
+                           f"lock renew y --token-fd {read}", pass_fds=(read, write))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn('"holder', done.stdout)
+
+
+@unittest.skipUnless(is_possible("memcached"), "memcached is not installed")
+class DescriptorOfAConnectionTest(DescriptorTest):
+    store = "memcached"
 
 
 class ScriptTest(ShellTest):
@@ -165,8 +192,8 @@ class ScriptTest(ShellTest):
 
 
 class TerminalTest(ShellTest):
-    def shell(self, *options, **environment):
-        terminal = Terminal([MCDS, "--timeout", "60s", "shell", *options], {**self.environment, **environment})
+    def shell(self, *options, start=(), **environment):
+        terminal = Terminal([*start, MCDS, "--timeout", "60s", "shell", *options], {**self.environment, **environment})
         self.addCleanup(terminal.close)
         self.wait_for_prompt(terminal, 0)
         return terminal
@@ -262,6 +289,15 @@ class PromptTest(TerminalTest):
             self.line(terminal, "lock job --info", "nobody holds it")
             self.end(terminal)
         self.assertEqual(self.mcds("counter", "get", "never").returncode, 1)
+
+    def test_no_token_is_written_to_a_file_of_the_editor(self):
+        closed = " ".join(f"{fd}>&-" for fd in range(3, 10))
+        terminal = self.shell(start=["/bin/sh", "-c", 'exec "$0" "$@" ' + closed])
+        self.line(terminal, "counter add x 42", "42")
+        for fd in range(3, 10):
+            self.line(terminal, f"lock acquire y --token-fd {fd}", f"descriptor {fd}: it is not open for writing")
+        self.line(terminal, "counter add x", "43")
+        self.end(terminal)
 
     def test_completion(self):
         self.need_editor()
