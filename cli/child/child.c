@@ -285,11 +285,13 @@ void child_sweep(struct child *child)
         end_orphans(child);
 }
 
-/* Whether a process of our session would continue us. */
-static bool has_shell(void)
+/* Stops our own group. False: the kernel ignores that, as nobody in our session would continue the
+ * group. The SIGCONT that ends a stop is pending afterwards, because it is blocked. */
+static bool stop_own_group(int number)
 {
-    pid_t session = getsid(getppid());
-    return session >= 0 && session == getsid(0);
+    sigset_t pending;
+    (void)kill(0, number);
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
 }
 
 static void resume(struct child *child)
@@ -300,6 +302,17 @@ static void resume(struct child *child)
     child_signal(child, SIGCONT);
 }
 
+/* The terminal will never be ours: as the kernel does to a stopped group without a shell, but once,
+ * because a program that ignores SIGHUP would stop again. */
+static void hang_up(struct child *child)
+{
+    if (child->is_hung_up)
+        return;
+    child->is_hung_up = true;
+    child_signal(child, SIGHUP);
+    child_signal(child, SIGCONT);
+}
+
 void child_follow_stop(struct child *child)
 {
     int number = child->stopped_by;
@@ -307,14 +320,19 @@ void child_follow_stop(struct child *child)
     if (child->tty < 0 || (number != SIGTSTP && number != SIGTTIN && number != SIGTTOU))
         return;
     bool wants_terminal = number != SIGTSTP && is_foreground(child->tty);
-    if (wants_terminal || (number == SIGTSTP && !has_shell())) {
+    if (wants_terminal) {
         resume(child);
         return;
     }
     if (tcgetpgrp(child->tty) == child->group)
         (void)tcsetpgrp(child->tty, getpgrp());
     child->is_following = true;
-    (void)kill(0, number == SIGTSTP ? SIGTSTP : SIGTTIN); /* SIGTTOU is blocked */
+    if (stop_own_group(number == SIGTSTP ? SIGTSTP : SIGTTIN)) /* SIGTTOU is blocked */
+        return;
+    if (number == SIGTSTP)
+        resume(child);
+    else
+        hang_up(child);
 }
 
 void child_continue(struct child *child)

@@ -25,6 +25,7 @@ struct child {
     int wait_status;                /* as waitpid gives it, when it has ended */
     int stopped_by;                 /* the signal that has stopped the program, or 0 */
     bool is_following;              /* we have stopped with it */
+    bool is_hung_up;                /* it waited for a terminal that never comes */
     bool is_unwatched;              /* the supervisor was killed */
     bool is_orphaned;               /* and the program had not ended by then */
     struct descendants descendants; /* which are ours to kill when it is orphaned */
@@ -86,8 +87,9 @@ void child_sweep(struct child *child);
 
 /* After a stop by the terminal: when mcds is in the foreground, a program that only waited for the
  * terminal gets it. Otherwise mcds stops its own group too, so that the shell shows its prompt;
- * child_continue continues the program when the shell continues mcds. A stop by another process
- * changes nothing: the lock is held meanwhile. */
+ * child_continue continues the program when the shell continues mcds. Where no shell would continue
+ * mcds, mcds cannot be stopped, and the program continues at once; one that waits for the terminal
+ * gets SIGHUP. A stop by another process changes nothing: the lock is held meanwhile. */
 void child_follow_stop(struct child *child);
 void child_continue(struct child *child);
 

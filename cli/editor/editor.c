@@ -95,12 +95,19 @@ static struct editor *editor_of(EditLine *el, const struct libedit *lib)
 /* libedit passes only its own handle to a callback. The process has one editor at a time. */
 static const struct libedit *loaded;
 
-/* Gives the terminal its earlier modes, stops the process, and takes the terminal again. */
+/* Gives the terminal its earlier modes, stops the process, and takes the terminal again. The kernel
+ * ignores the stop where no shell would continue the process. */
 static void stop(struct editor *editor)
 {
+    struct sigaction usual;
+    struct sigaction noting;
+    memset(&usual, 0, sizeof usual);
+    usual.sa_handler = SIG_DFL;
     is_stopped = 0;
     (void)editor->lib.el_set(editor->el, EL_PREP_TERM, 0);
-    (void)raise(SIGSTOP);
+    (void)sigaction(SIGTSTP, &usual, &noting);
+    (void)raise(SIGTSTP);
+    (void)sigaction(SIGTSTP, &noting, NULL);
     (void)editor->lib.el_set(editor->el, EL_PREP_TERM, 1);
     is_changed = 1;
 }

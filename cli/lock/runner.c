@@ -213,6 +213,8 @@ static void take_signals(struct runner *runner)
             child_continue(&runner->child);
         else if (number != SIGCHLD)
             child_signal(&runner->child, number);
+        if (watch_is_ending(number))
+            child_signal(&runner->child, SIGCONT); /* a stopped one could not end */
         if (watch_is_ending(number) && runner->ended_by == 0)
             runner->ended_by = number;
     }

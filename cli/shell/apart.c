@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,12 +14,22 @@
 #include "io/report.h"
 #include "run/run.h"
 
+/* The process gets SIGTERM when the shell is killed. */
+static void die_with(pid_t shell)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != shell) /* killed before that */
+        (void)raise(SIGTERM);
+}
+
 pid_t apart_fork(struct session *session, struct signals *signals)
 {
+    pid_t shell = getpid();
     (void)fflush(NULL); /* else both processes would write what is in the buffers */
     pid_t pid = fork();
     if (pid != 0)
         return pid;
+    die_with(shell);
     (void)sigprocmask(SIG_SETMASK, &signals->before, NULL);
     signals_close(signals);
     session->store = NULL; /* which only the parent may use */

@@ -19,7 +19,7 @@ int apart_run(struct session *session, const struct command *command, struct sig
               enum apart_input input);
 
 /* Forks a process with the signal actions that the shell had before signals_open. The process opens
- * its own store. Returns as fork. */
+ * its own store, and gets SIGTERM when the shell is killed. Returns as fork. */
 pid_t apart_fork(struct session *session, struct signals *signals);
 
 #endif
