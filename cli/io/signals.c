@@ -27,7 +27,7 @@ static int refuse(struct output *output, const struct command *command, int reas
 
 int signals_open(struct signals *signals, struct output *output, const struct command *command)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct sigaction action;
     sigset_t taken;
     signals->number = 0;
@@ -51,7 +51,8 @@ int signals_take(struct signals *signals, pid_t pid)
             continue;
         if (signals->number == 0)
             signals->number = (int)info.ssi_signo;
-        if (pid > 0 && info.ssi_code != SI_KERNEL)
+        /* the end of a terminal reaches only the leader of the session */
+        if (pid > 0 && (info.ssi_code != SI_KERNEL || info.ssi_signo == SIGHUP))
             (void)kill(pid, (int)info.ssi_signo);
     }
     return signals->number;

@@ -1,5 +1,5 @@
-/* Signals: SIGINT, SIGTERM and SIGHUP as a file. A command that holds something in the store learns of
- * them there, and gives it back before it ends. */
+/* Signals: SIGINT, SIGTERM, SIGHUP and SIGQUIT as a file. A command that holds something in the store
+ * learns of them there, and gives it back before it ends. */
 #ifndef MCDS_CLI_IO_SIGNALS_H
 #define MCDS_CLI_IO_SIGNALS_H
 
@@ -19,7 +19,7 @@ struct signals {
  * the start stays ignored (nohup). Returns 0 or, with the sentence printed, the exit code. */
 int signals_open(struct signals *signals, struct output *output, const struct command *command);
 /* Takes all that have arrived. Passes them to the process `pid` (0: to none), except those of a
- * terminal, which the process has received too. Returns signals->number. */
+ * the keyboard, which the process has received too. Returns signals->number. */
 int signals_take(struct signals *signals, pid_t pid);
 /* Waits this long at most, or until a signal arrives. Returns signals->number. */
 int signals_wait(struct signals *signals, int64_t ms);

@@ -2,7 +2,7 @@
  *
  *   typing --line--> command --> on the open store (kept), or in its own process (apart)
  *
- * While the shell runs, SIGINT, SIGTERM and SIGHUP arrive in a file. On a terminal SIGINT gives up
+ * While the shell runs, SIGINT, SIGTERM, SIGHUP and SIGQUIT arrive in a file. On a terminal SIGINT gives up
  * the line or the command. Every other signal ends the shell. */
 #include <errno.h>
 #include <inttypes.h>
@@ -230,6 +230,7 @@ static void open_terminal(struct shell *shell)
 {
     const struct editor_calls calls = {shell, wait_for_key, complete_line};
     shell->typing.has_prompt = true;
+    modes_save(&shell->typing.modes);
     shell->typing.editor = editor_open(&calls);
     if (shell->typing.editor != NULL) {
         history_open(&shell->history, shell->session->uri);
@@ -252,6 +253,7 @@ static int run_lines(struct shell *shell)
     while (!shell->is_over)
         take_line(shell);
     editor_close(shell->typing.editor);
+    modes_restore(&shell->typing.modes);
     history_close(&shell->history);
     lines_close(&shell->typing.lines);
     session->kept = NULL;

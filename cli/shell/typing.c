@@ -66,6 +66,7 @@ static enum typed edit_line(struct typing *typing, const char *prompt, char **li
 enum typed typing_next(struct typing *typing, const char *prompt, char **line_out,
                        size_t *length_out)
 {
+    modes_restore(&typing->modes);
     if (typing->editor != NULL)
         return edit_line(typing, prompt, line_out, length_out);
     if (typing->has_prompt) {

@@ -5,6 +5,7 @@
 #include "editor/editor.h"
 #include "io/lines.h"
 #include "io/signals.h"
+#include "terminal/modes.h"
 
 #define TYPED_MAX 16384 /* bytes of a line */
 
@@ -20,6 +21,7 @@ struct typing {
     struct signals *signals;
     struct editor *editor; /* NULL: none */
     bool has_prompt;       /* a terminal */
+    struct modes modes;    /* of the terminal at the start; each prompt restores them */
     struct lines lines;
 };
 

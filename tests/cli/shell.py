@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import select
 import signal
 import stat
 import subprocess
@@ -161,6 +162,18 @@ class ScriptTest(ShellTest):
                 self.assertEqual(process.wait(LIMIT_S), 128 + number)
                 self.assertEqual(process.stdout.read(), "")
         self.assertEqual(self.mcds("lock", "job", "--info").returncode, 1)  # it was released
+
+    def test_a_command_dies_with_the_shell(self):
+        with subprocess.Popen([MCDS, "--timeout", "60s", "shell"], env=self.environment, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as process:
+            process.stdin.write("counter add x\nwatch x --interval 10ms\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), "1\n")
+            while self.mcds("counter", "add", "x").returncode == 0:
+                if select.select([process.stdout], [], [], 0.1)[0]:
+                    break
+            process.kill()
+            process.communicate(timeout=LIMIT_S)  # to the end of the output, which the command has too
 
     def test_a_counter_that_was_made_again(self):
         """Another process makes it with other options, while the shell has it open."""
@@ -373,6 +386,51 @@ class PromptTest(TerminalTest):
         terminal.wait_until(lambda screen: screen.lines()[screen.row].startswith("prompt>"))
         terminal.type("exit\n")
         terminal.end()
+
+    def test_a_stop_that_nobody_would_continue(self):
+        """The shell leads the session: Ctrl-Z stops neither it nor its command, which ends with the terminal."""
+        terminal = self.shell()
+        begin = len(terminal.raw)
+        terminal.type("\x1a")
+        self.line(terminal, "counter add x 8", "\n8")
+        terminal.type("lock job -- sh -c 'echo he''re; read x; echo \"<$x>\"'\r")
+        terminal.wait_for("\nhere")
+        terminal.type("\x1a")
+        terminal.wait_until(lambda _: terminal.raw[begin:].count(b"^Z"))
+        self.line(terminal, "hello", "<hello>")
+        terminal.type("lock job -- sh -c 'echo stop''ping; kill -STOP $$; sleep 1000'\r")
+        terminal.wait_for("\nstopping")
+        os.kill(terminal.pid, signal.SIGHUP)
+        self.assertEqual(terminal.end(), 128 + signal.SIGHUP)
+        self.assertEqual(self.mcds("lock", "job", "--info").returncode, 1)
+
+    def test_a_terminal_that_is_closed(self):
+        """The kernel signals only the shell, which passes that on."""
+        terminal = self.shell()
+        terminal.type("lock job -- sh -c 'trap \"\" HUP; echo he''re; kill -STOP $$; exit'\r")
+        terminal.wait_for("\nhere")
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, terminal.fd)
+        os.close(null)
+        self.assertEqual(self.mcds("lock", "job", "-w", "60s", "--", "true").returncode, 0)
+        terminal.code = os.waitpid(terminal.pid, 0)[1]
+
+    def test_the_modes_of_the_terminal(self):
+        """A command, or a signal, leaves others."""
+        for kind in ("xterm", "dumb"):
+            terminal = self.shell(TERM=kind)
+            for modes in ("-echo", "raw -echo", "-icanon"):
+                self.line(terminal, f"lock job -- sh -c 'stty {modes}; exit 3'", "mcds [3]>")
+                name = f"{kind}{modes[-5:].strip()}"
+                self.line(terminal, f"counter add {name}", f"counter add {name}\n1\n")
+                self.assertEqual(self.mcds("counter", "drop", name).returncode, 0)
+            terminal.type("lock job -- stty raw -echo\rexit\r")
+            self.assertEqual(terminal.end(), 0)
+            self.assert_given_back(terminal)
+            terminal = self.shell(TERM=kind)
+            terminal.type("\x1c")
+            self.assertEqual(terminal.end(), 128 + signal.SIGQUIT)
+            self.assert_given_back(terminal)
 
     def test_another_size(self):
         self.need_editor()
