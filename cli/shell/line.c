@@ -4,8 +4,10 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "io/exit.h"
+#include "lock/token.h"
 #include "parse/options.h"
 #include "parse/shell_words.h"
 #include "table/commands.h"
@@ -54,6 +56,17 @@ static int split(struct shell_line *line, char *text, size_t length)
     return -1;
 }
 
+/* Whether the token of the command is on the standard input of the shell. */
+static bool has_token_on_input(const struct command *command)
+{
+    const struct verb *verb = command->verb;
+    if (!is_among(verb->options, OPTION_TOKEN_FD))
+        return false;
+    int usual = verb->run == lock_acquire ? STDOUT_FILENO : STDIN_FILENO;
+    const struct token_place place = token_place_of(command, usual);
+    return place.path == NULL && place.fd == STDIN_FILENO;
+}
+
 /* Returns a sentence if a shell cannot execute the command, or NULL. */
 static const char *why_not(const struct command *command, const struct command *shell,
                            bool is_script)
@@ -74,6 +87,9 @@ static const char *why_not(const struct command *command, const struct command *
         return "standard input is the script itself; give the data as an argument or in a "
                "file, "
                "or run this command outside of the shell";
+    if (is_script && has_token_on_input(command))
+        return "standard input is the script itself; give the token with --token FILE or "
+               "--token-fd N";
     return NULL;
 }
 
@@ -119,6 +135,14 @@ static void take_options(struct command *command, const struct command *shell,
     command->store_ns = session->options.ns;
 }
 
+static const char exit_takes_nothing[] =
+    "'exit' and 'quit' take no argument; the exit code of a script is that of its lines";
+
+static bool is_exit(const char *word)
+{
+    return strcmp(word, "exit") == 0 || strcmp(word, "quit") == 0;
+}
+
 enum line_kind line_read(const struct session *session, const struct command *shell,
                          bool is_script, char *text, size_t length, struct shell_line *line)
 {
@@ -130,12 +154,12 @@ enum line_kind line_read(const struct session *session, const struct command *sh
         return LINE_IS_REFUSED;
     line->words[count] = NULL;
     char *const *words = line->words;
-    if (count > 1 && strcmp(words[0], "mcds") == 0) /* as in the manuals */
-        words++;
     if (words[0] == NULL)
         return LINE_IS_EMPTY;
-    if (words[1] == NULL && (strcmp(words[0], "exit") == 0 || strcmp(words[0], "quit") == 0))
-        return LINE_IS_EXIT;
+    if (strcmp(words[0], "mcds") == 0) /* as in the manuals */
+        words++;
+    if (words[0] != NULL && is_exit(words[0]))
+        return words[1] == NULL ? LINE_IS_EXIT : refuse(line, STATUS_USAGE, exit_takes_nothing);
     line->has_command = true;
     if (!read_command(session->nouns, words, &line->command, &mistake))
         return refuse(line, STATUS_USAGE, mistake.sentence);

@@ -152,14 +152,14 @@ static void refuse_input(struct shell *shell, enum typed typed)
 {
     char sentence[120];
     if (typed == TYPED_TOO_LONG)
-        (void)snprintf(sentence, sizeof sentence, "the line is longer than %d bytes%s",
-                       TYPED_MAX, shell->is_script ? "; nothing after it was read" : "");
+        (void)snprintf(sentence, sizeof sentence, "the line is longer than %d bytes",
+                       TYPED_MAX);
     else
         (void)snprintf(sentence, sizeof sentence, "standard input cannot be read: %s",
                        strerror(shell->typing.lines.error));
     note_status(shell, typed == TYPED_TOO_LONG ? STATUS_DATA : STATUS_IO);
     (void)refuse(shell, shell->command, shell->last, sentence);
-    shell->is_over = shell->is_over || shell->is_script || typed == TYPED_FAILED;
+    shell->is_over = shell->is_over || typed == TYPED_FAILED;
 }
 
 /* Ends the line of the prompt, unless the terminal is gone. */
@@ -219,11 +219,11 @@ static void greet(const struct shell *shell)
 {
     char uri[4 * URI_MAX];
     (void)make_visible(shell->session->uri, uri);
-    output_print(
-        "mcds %s on %s%s\n"
-        "'help' lists the commands, Tab completes them; 'exit' or Ctrl-D ends the shell.\n",
-        mcds_version(), uri,
-        session_is_private(shell->session) ? ", which ends with this shell" : "");
+    output_print("mcds %s on %s%s\n"
+                 "'help' lists the commands%s; 'exit' or Ctrl-D ends the shell.\n",
+                 mcds_version(), uri,
+                 session_is_private(shell->session) ? ", which ends with this shell" : "",
+                 shell->typing.editor != NULL ? ", Tab completes them" : "");
 }
 
 static void open_terminal(struct shell *shell)

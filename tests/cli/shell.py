@@ -86,6 +86,17 @@ class ScriptTest(ShellTest):
     def test_exit_ends(self):
         self.check(self.script("counter add x", "exit", "counter add x"), 0, "1\n")
         self.check(self.script("counter add x", "quit", "counter add x"), 0, "2\n")
+        self.check(self.script("mcds exit", "counter add x"), 0, "")
+
+    def test_exit_takes_no_argument(self):
+        for line in ("exit 3", "exit 0", "quit now"):
+            done = self.script(line, "ls")
+            self.check(done, 64, "", "mcds: line 1: 'exit' and 'quit' take no argument; "
+                                     "the exit code of a script is that of its lines\n")
+
+    def test_a_line_without_a_command(self):
+        self.check(self.script("mcds"), 64, "", "mcds: line 1: there is no command; 'mcds help' lists the commands\n")
+        self.check(self.script("", "#"), 0, "")
 
     def test_a_mistake_has_its_column(self):
         self.check(self.script("counter add 'x"), 64, "", "mcds: line 1: column 13: a quote is not closed\n")
@@ -110,9 +121,13 @@ class ScriptTest(ShellTest):
             self.assertIn(way, done.stderr)
             self.assertRegex(done.stdout, r"^\d+\n$")
 
-    def test_input_that_only_fails_when_read(self):
-        done = self.script("lock release x", "counter add x")
-        self.assertEqual((done.returncode > 1, done.stdout), (True, "1\n"), done)
+    def test_a_token_is_not_on_the_script(self):
+        for line in ("lock renew y", "lock release y", "lock release y --token -", "lock acquire y --token-fd 0"):
+            self.assertEqual(self.script(line).stderr, "mcds: line 1: standard input is the script itself; give the token "
+                                                       "with --token FILE or --token-fd N\n")
+        self.assertEqual(self.mcds("lock", "y", "--info").returncode, 1)
+        done = self.script("lock acquire y --token y.token", "lock renew y --token y.token", "lock release y --token y.token")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_the_namespace_of_the_shell_is_that_of_each_line(self):
         done = self.script("counter add x", "rm --all --yes", "ls", before=["-N", "other"])
@@ -131,7 +146,9 @@ class ScriptTest(ShellTest):
 
     def test_a_line_that_is_too_long(self):
         done = self.script("counter add x", "counter add " + 20000 * "x", "counter add x")
-        self.check(done, 65, "1\n", "mcds: line 2: the line is longer than 16384 bytes; nothing after it was read\n")
+        self.check(done, 65, "1\n2\n", "mcds: line 2: the line is longer than 16384 bytes\n")
+        done = self.script("counter add " + 300000 * "x", "counter add x", options=["--bail"])
+        self.check(done, 65, "", "mcds: line 1: the line is longer than 16384 bytes\n")
         self.assertIn("column 13: a NUL byte", self.script("counter add \0x").stderr)
 
     def test_no_reader(self):
@@ -266,6 +283,7 @@ class PromptTest(TerminalTest):
     def test_a_session(self):
         for kind in ("xterm", "dumb"):
             terminal = self.shell(TERM=kind)
+            self.assertNotIn("Tab completes", terminal.screen.text() if kind == "dumb" else "")
             self.line(terminal, f"counter add {kind} 42", "42")
             self.line(terminal, "counter get none", "there is none", "mcds [1]>")
             self.line(terminal, "counter add 'x", "column 13", "mcds [64]>")
@@ -314,6 +332,7 @@ class PromptTest(TerminalTest):
 
     def test_completion(self):
         self.need_editor()
+        self.assertIn("Tab completes", self.shell().screen.text())
         for words in (["counter", "add", "page views"], ["counter", "add", "日本語"], ["table", "put", "tags", "a", "1"]):
             self.assertEqual(self.mcds(*words).returncode, 0)
         terminal = self.shell()
