@@ -5,8 +5,8 @@
 #include "dump/format.h"
 #include "table/command.h"
 
-/* Whether a dump has the contents of such structures. Those of a semaphore are its permits: no
- * holder is in a dump, as a lease belongs to one store. */
+/* Whether a dump has the contents of such structures. Of a semaphore, these are the number of its
+ * permits. A dump has no holder, because a lease belongs to one store. */
 bool is_dumped(const struct noun *noun);
 
 /* Describes a structure of the noun, without options. The name must outlive it. */

@@ -27,7 +27,7 @@ const struct verb *reader_verb_of_whole(const struct reader *reader);
 /* Whether that word is a verb and a COMMAND follows, as in `lock acquire -n -- COMMAND`, which is a
  * mistake: the NAME was forgotten, or the verb is one too many. */
 bool reader_runs_verb_of_whole(struct reader *reader);
-/* Whether a -- follows, or an option in its place. */
+/* Whether a -- follows, or an option that is used instead of a COMMAND. */
 bool reader_has_way_ahead(const struct reader *reader);
 /* Whether the word is --. */
 bool is_end_of_options(const char *word);

@@ -15,7 +15,7 @@ struct scan {
     const char *place; /* of the error */
     const char *begin; /* of the last word */
     bool takes_nul;
-    bool is_open; /* the last word is still typed: a quote may be open */
+    bool is_open; /* the last word is not complete: a quote may be open */
 };
 
 static void fail(struct scan *scan, const char *place, const char *error)

@@ -15,9 +15,9 @@
 int split_words(char *line, char **words, size_t max, const char **error_out,
                 size_t *place_out);
 
-/* Splits a line whose last word is still typed: a quote may be open, and after a blank the word is
- * empty. So there is at least one word. *begin_out is the index at which the last one begins. Returns
- * the number of words; -1: the line cannot be split, or ends with a comment. */
+/* Splits a line whose last word is not complete: a quote may be open, and after a blank the last
+ * word is empty. So there is at least one word. *begin_out is the index at which the last word
+ * begins. Returns the number of words; -1: the line cannot be split, or ends with a comment. */
 int split_open_words(char *line, char **words, size_t max, size_t *begin_out);
 
 /* Read back what output_bytes has written: a field that is what it writes for other bytes is

@@ -23,8 +23,8 @@ static const struct synonym {
     {"", " rename renamenx mv move copy cp ",
      "nothing renames a structure, which is several keys: add its elements to another one"},
     {"", " multi exec transaction txn eval ",
-     "a command changes one structure; under 'lock NAME -- COMMAND' nobody else changes "
-     "another"},
+     "a command changes one structure: to change several, run a script under 'lock NAME -- "
+     "COMMAND'"},
     {"", " expire ttl pttl pexpire persist ",
      "'ls -l' prints the time left, --ttl of 'counter add' and 'table put' sets it"},
     {"", " lpop rpop blpop brpop ",

@@ -21,7 +21,7 @@ int queue_open(mcds_store *store, const struct command *command, void **handle_o
     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
     mcds_queue *queue = NULL;
     options.visible_ms = (uint32_t)number_of(command, OPTION_VISIBLE, 0);
-    /* Without --tries, a verb does not know how often the job may be claimed. */
+    /* A verb that has no --tries does not know how often a job may be claimed. */
     if (is_among(command->verb->options, OPTION_TRIES))
         options.tries = (uint32_t)number_of(command, OPTION_TRIES, QUEUE_TRIES);
     options.flags = may_lose(command) ? MCDS_QUEUE_MAY_LOSE : 0;

@@ -222,7 +222,7 @@ static void describe_fate(const struct worker *worker, bool is_last, char *out, 
         (void)snprintf(out, capacity, "the job is due again at once");
 }
 
-/* The id of the job, which is the part of its receipts that all its claims share. */
+/* The id of the job: the part of the receipt that is the same in all its claims. */
 static void write_job_id(const struct worker *worker, char out[MCDS_QUEUE_JOB_TEXT])
 {
     char receipt[MCDS_QUEUE_JOB_TEXT];

@@ -200,13 +200,11 @@ const struct parameter options[OPTION_COUNT] = {
                         "every structure of the namespace (-N); of a queue, every dead job"),
     [OPTION_LONG] = FLAG(
         'l', "long",
-        "also print the size, which is the value of a counter, the visitors of the period, or "
-        "how many are online, or exclusive or shared:N of a lock that is held; the seconds "
-        "until "
-        "a counter expires or the lease of a lock ends; and the holder of a lock, or one of N "
-        "(of "
-        "a semaphore, 'semaphore holders' prints them). Prints - for what a structure does not "
-        "have"),
+        "also print three fields. The size: the value of a counter, the visitors of the "
+        "period, how many are online, or the mode of a lock that is held, exclusive or "
+        "shared:N. The seconds until a counter expires or the lease of a lock ends. The holder "
+        "of a lock, or one of N (of a semaphore, 'semaphore holders' prints them). Prints - "
+        "for what a structure does not have"),
     [OPTION_NOUN] = TEXT(NONE, "noun", "NOUN", 0, "only structures of this noun"),
     [OPTION_INTERVAL] = TIME(NONE, "interval", "TIME", 10, DAY_MS,
                              "pause between two reads of the store (1s)"),

@@ -244,7 +244,8 @@ static bool is_of_sharers(const struct line_of *line)
            memcmp(line->text + line->key_length + 1, word, length) == 0;
 }
 
-/* Another holder, or none. One more caller, or one less, that shares the lock is a change of it. */
+/* Prints that the lock has another holder, or none. If it was shared and still is, it has
+ * changed. */
 static uint64_t print_holder(struct watched *watched, const struct line_of *was,
                              const struct line_of *is)
 {

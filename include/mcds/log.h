@@ -110,9 +110,9 @@ MCDS_API MCDS_CHECKED int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_byte
 MCDS_API MCDS_CHECKED int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
                                              mcds_pipeline *pipeline, uint64_t tag);
 
-/* Puts several events, in the order of the array. They have the time when_ms. With BY_ARRIVAL, or if
- * when_ms is 0, the events of one round trip are filed under its time, or under that of the round
- * trip before if the clock was set back.
+/* Puts several events, in the order of the array. All have the time when_ms. With BY_ARRIVAL, or
+ * if when_ms is 0, each event is filed under the time of its round trip. If the clock was set
+ * back during the call, it is filed under the time of the round trip before.
  * Arguments:   events   each of 0 bytes to 64 MB; NULL is allowed when count is 0
  *              count    0 or more
  *              put_out  set after any result: the number of events from the start of the array

@@ -123,10 +123,11 @@ MCDS_API void mcds_once_close(mcds_once *once);
  *
  * If neither is certain, for example after a timeout of the bank, call neither: the claim ends, and
  * the next caller runs the work, or, if it is strict, gets MCDS_LOST.
- * Arguments:   request     what is asked for, of any length: the body of a request. Another caller
- *                          with the same key must ask for the same. Only a hash of 64 bits is
- *                          stored, without a secret: it finds mistakes, not lies. A client that
- *                          may lie needs a digest of the request in the key. No bytes: not checked
+ * Arguments:   request     what is asked for, of any length: the body of a request. Another
+ *                          caller with the same key must ask for the same. Only a hash of 63 bits
+ *                          is stored. It has no secret: it detects mistakes, not attacks. If a
+ *                          client could gain by two requests with the same hash, add a digest of
+ *                          the request to the key. No bytes: not checked
  *              wait_ms     how long to wait while another caller runs the work; 0 to 86 400 000
  *              run         in and out; empty, or that of a begin of this key that returned
  *                          MCDS_AMBIGUOUS

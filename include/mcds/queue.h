@@ -73,12 +73,12 @@ extern "C" {
  *
  * Dead jobs. With `tries`, a job that crashes its workers cannot block the queue: after this many
  * claims it is dead. A worker that gives a job back at its last try makes it dead at once; if the
- * worker dies instead, the next claim does. All workers of a queue should use the same number;
- * each handle applies its own. A dead job is kept until it is discarded, or the queue is dropped,
- * or a worker whose claim had ended reports late that the job is done. To retry dead jobs, push
- * each job that mcds_queue_dead visits, and then discard it. A job that was pushed again is another
- * job: a late report for the dead one does not affect it. A report that is late leaves an entry of
- * about 60 bytes in the store for two hours.
+ * worker dies instead, the next claim makes the job dead. All workers of a queue should use the
+ * same number; each handle applies its own. A dead job is kept until it is discarded, or the
+ * queue is dropped, or a worker whose claim had ended reports late that the job is done. To retry
+ * dead jobs, push each job that mcds_queue_dead visits, and then discard it. A job that was
+ * pushed again is another job: a late report for the dead one does not affect it. A late report
+ * leaves an entry of about 60 bytes in the store for two hours.
  *
  * If an lmdb: file is full, pushes return MCDS_FULL, and workers can empty the queue. A memcached
  * server that does not evict (-M) needs memory for each claim: if it is full, the calls of workers
@@ -270,7 +270,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_next_start(mcds_queue *queue, uint32_t wait
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty
  *              After MCDS_OK and MCDS_LOST the job is empty. After any other failure it is held.
- * Cost:        1. 1 more for MCDS_LOST: if the job is a dead job, it is erased there
+ * Cost:        1. A call that returns MCDS_LOST takes 1 more, in which it erases the job if that
+ *              is a dead job
  * Lost reply:  MCDS_AMBIGUOUS: done, or not, or not yet. Call again; MCDS_LOST can then mean that
  *              the first call was applied
  * Threads:     as mcds_queue_next */
@@ -279,7 +280,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_done_start(mcds_queue *queue, mcds_job *job
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
 /* Gives the job back. It is handed out again after delay_ms, at its old place in the order, and
- * keeps its tries. If they have reached the tries of the handle, the job becomes a dead job
+ * keeps its tries. If they have reached the `tries` of the handle, the job becomes a dead job
  * instead, and delay_ms is not used. A handle that has read the part of the job before may find
  * the job up to 5 s later.
  * Arguments:   job       in and out; held

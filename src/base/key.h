@@ -26,8 +26,8 @@ void mcds__key_begin(struct mcds__key *key, const char *ns, const char *tag, con
 void mcds__key_add_number(struct mcds__key *key, uint64_t number);
 /* Add : and the first `digits` (1..16) hexadecimal digits of 64 bits.  */
 void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits);
-/* Add : and the first `count` (2..32, even) of 64 bits: a hexadecimal digit for four of them, and
- * one of w, x, y, z for the last two where two are left. */
+/* Add : and the first `count` (2..32, even) of 64 bits: a hexadecimal digit for each four, and w,
+ * x, y or z for the last two if two are left. */
 void mcds__key_add_bits(struct mcds__key *key, uint64_t bits, unsigned count);
 /* Add :ELEMENT, encoded as a name is. */
 void mcds__key_add_element(struct mcds__key *key, const char *element);

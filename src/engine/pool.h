@@ -33,8 +33,8 @@ struct mcds__handle *mcds__pool_give(struct mcds__pool *pool, void *operation);
 void mcds__pool_release(struct mcds__pool *pool, struct mcds__handle *handle);
 /* The same for an operation that owns memory, which is freed or kept. */
 struct mcds__handle *mcds__pool_end(struct mcds__pool *pool, struct mcds__operation *operation);
-/* An operation that ends leaves the memory of the values that it has read to the next ones: its
- * size is one for which an allocator searches. `values` of the operation is empty. */
+/* An operation that ends leaves the memory of its values to later ones, because an allocator
+ * would have to search for a block of this size. lend: `values` is empty. */
 void mcds__pool_lend_values(struct mcds__pool *pool, struct mcds_buffer *values);
 void mcds__pool_keep_values(struct mcds__pool *pool, struct mcds_buffer *values);
 /* Free all, and the operations that have not ended. */

@@ -11,20 +11,20 @@
  *   layout u8 | needs u8 | kind u8 | form u8 | made u32 | life u64 | hash key 16 bytes
  *   | count u8 | count numbers u64
  *
- * `layout` is the version of this payload, and `needs` the lowest layout that a reader must
- * know: a later layout may add bytes at the end, and `needs` says whether a reader may ignore
- * them. All layouts up to 4 have the same bytes; they say which keys the life has. Layout 3 is that
- * of a map whose keys split four ways, and layout 4 that of one whose keys may also have open
- * numbers (core/map/map.h). Layouts 1 and 2 were those of maps that split sixteen ways; layout 1
- * is that of all other structures.
+ * `layout` is the version of this payload, and `needs` the lowest layout that a reader must know:
+ * a later layout may add bytes at the end, and `needs` says whether a reader may ignore them. All
+ * layouts up to 4 have the same bytes; they say which keys the life has. Layout 3 is that of a
+ * map whose keys split four ways, and layout 4 that of one whose keys may also have open numbers
+ * (core/map/map.h). Layout 1 is that of all other structures. Layouts 1 and 2 were also those of
+ * maps that split sixteen ways.
  *
  * `life` is random and odd. Keys that carry it are never confused with those of another life
  * of the same name. The client flags of the root contain 30 bits of it, so a read of the flags
  * alone proves to which life the root belongs.
  *
- * One of the other bits is set in the root of a log that a client has added again because the store
- * had lost it. The `add` may arrive late, when the log was dropped. So this root proves nothing until
- * a client has read after it that its life has no mark, and has replaced it by compare-and-set. */
+ * One of the other bits is set in the root of a log that a client has added again after a loss.
+ * The `add` may arrive late, after the log was dropped. So this root proves nothing. A client
+ * reads the mark of its life. If there is none, the client replaces the root by cas. */
 #ifndef MCDS_CORE_DESCRIPTOR_DESCRIPTOR_H
 #define MCDS_CORE_DESCRIPTOR_DESCRIPTOR_H
 
@@ -60,7 +60,7 @@ enum mcds__descriptor_kind {
 struct mcds__descriptor {
     uint8_t kind;
     uint8_t form;   /* of one kind; 0 if it has only one */
-    uint8_t layout; /* PLAIN when drawn; read: the lowest that a reader must know */
+    uint8_t layout; /* PLAIN in a new one; as read: the lowest that a reader must know */
     bool is_again;  /* of a log: added again, and not confirmed yet; in the client flags */
     uint32_t made_s;
     uint64_t life;                                    /* never 0 */

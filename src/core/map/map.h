@@ -10,7 +10,7 @@
  *   scan     get 64 keys, in the order of the hashes
  *
  * A key that has grown is rewritten by cas: its records become part of the snapshot. When it
- * has many entries, it is split sixteen ways by the next four bits of their hash:
+ * has many entries, it is split four ways by the next two bits of their hash:
  *
  *   seal   cas the key to its snapshot, SEALED: records appended from then on are void;
  *   make   add the four children, each with its entries; every client makes the same ones;
@@ -138,7 +138,7 @@ struct mcds__map {
     _Atomic uint8_t depths[MCDS__MAP_DEPTHS]; /* by the first bits of the hash */
     /* With more bits; each is allocated when needed, and replaces those before it. */
     _Atomic(_Atomic uint8_t *) wide_depths[MCDS__MAP_WIDE_TABLES];
-    _Atomic uint8_t width;                     /* how many of them there are */
+    _Atomic uint8_t width;                     /* the number of wide tables */
     _Atomic uint16_t floors[MCDS__MAP_DEPTHS]; /* in the client flags; the same */
 };
 
@@ -158,7 +158,7 @@ mcds_bytes mcds__map_route(const struct mcds__map *map, uint32_t depth);
 mcds_request mcds__map_get_at(const struct mcds__map *map, mcds_bytes key, uint32_t depth);
 /* The depth at which this hash, or another hash of the same key, was last found. */
 uint32_t mcds__map_depth(const struct mcds__map *map, uint64_t hash);
-/* Whether no key that holds this hash was seen, so that its depth is assumed to be that of others. */
+/* Whether the handle has seen no key with this hash, and so assumes the depth of others. */
 bool mcds__map_is_depth_assumed(const struct mcds__map *map, uint64_t hash);
 /* Whether this handle knows that the split which made the key of this depth has ended: the key
  * above it is MOVED, or gone. False also if it does not remember that; it never does for keys
@@ -246,7 +246,7 @@ struct mcds__map_place {
     struct mcds__map_life life;
     bool is_rootless; /* in: `life` is over; find the remains of its keys */
     bool keeps_loss;  /* in: LOST with `lost_root` reaches no caller; the next gets it */
-    bool wants_value; /* in: read the values too; that of the key at `depth` is in its reply */
+    bool wants_value; /* in: read values too; that of the key at `depth` is in its reply */
     bool lost_root;   /* out, with LOST */
     uint32_t depth;
     enum mcds__map_state state;

@@ -25,8 +25,8 @@ struct mcds__map_scan_scratch {
     struct mcds__key keys[MCDS__MAP_SCAN_KEYS_MAX];
     mcds_request requests[MCDS__MAP_SCAN_KEYS_MAX];
     uint8_t key_depths[MCDS__MAP_SCAN_KEYS_MAX]; /* of the keys that are read */
-    /* The depths of the next keys, as far as earlier replies show them: those of the keys from the
-     * position on begin at `planned`. */
+    /* The depths of the next keys, as far as earlier replies show them. That of the key at the
+     * position is at index `planned`. */
     uint8_t plan[MCDS__MAP_SCAN_PLAN_MAX];
     uint32_t planned, plan_end;
     struct mcds__key erased_keys[MCDS__MAP_SCAN_KEYS_MAX];
@@ -39,8 +39,8 @@ struct mcds__map_scan_scratch {
 /* The last hash of the key at this depth that holds `hash`. */
 uint64_t mcds__map_scan_end(uint64_t hash, uint32_t depth);
 
-/* Keys of several depths lie side by side. After a batch that had a key which is not a leaf, the
- * replies to the others, request `number` and those after it, show the depths of the next. */
+/* Adjacent keys can have different depths. After a batch with a key that is not a leaf, plan the
+ * depths of the next keys from the replies to request `number` and to those after it. */
 void mcds__map_scan_plan(struct mcds__map_scan *scan, uint32_t number);
 /* The same from the replies of mcds__map_scan_ask_parents. */
 void mcds__map_scan_plan_below(struct mcds__map_scan *scan);
@@ -71,8 +71,8 @@ bool mcds__map_scan_has_missed(const struct mcds__map_scan *scan);
 enum mcds__step mcds__map_scan_ask_parents(struct mcds__map_scan *scan,
                                            struct mcds__operation *operation);
 /* The key at the position is lost. It may have been split before, and the marks below it may be
- * lost too: ask for all keys of the two levels below it, and for those of all depths on a few paths
- * below these. */
+ * lost too. Ask for all keys of the two levels below it. On a few paths below these, ask for the
+ * keys of all depths. */
 enum mcds__step mcds__map_scan_ask_orphans(struct mcds__map_scan *scan,
                                            struct mcds__operation *operation);
 /* Whether one of those keys exists. */

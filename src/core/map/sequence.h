@@ -82,10 +82,10 @@ enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
                                      struct mcds__operation *operation, uint32_t depth);
 /* Fill update->rewrite for the record and its key; `needs` as in mcds__map_must_rewrite. */
 void mcds__map_fill_rewrite(struct mcds__map_update *update, size_t needs);
-/* Read the flags of the key of this depth and of those around it. */
+/* Read the flags of the key of this depth and of the keys above and below it. */
 enum mcds__step mcds__map_ask_around(struct mcds__map_update *update,
                                      struct mcds__operation *operation, uint32_t depth);
-/* Whether one of them is open and the split above it has ended: `depth` is where it is. */
+/* Whether one of them is open and the split above it has ended. Then `depth` is its depth. */
 bool mcds__map_take_around(struct mcds__map_update *update,
                            const struct mcds__operation *operation);
 /* Bring the replies into the form of a batch that reads the key. If the key was not read and the

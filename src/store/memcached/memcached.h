@@ -47,7 +47,7 @@ struct mcds__memcached {
     struct mcds__ketama *ketama;
     pthread_mutex_t mutex;
     uint32_t connections; /* from a session to each server */
-    uint64_t seed;        /* of the hash that spreads keys over them; users choose keys */
+    uint64_t seed;        /* secret, of the hash that spreads keys over the connections */
     /* The capabilities of all servers, for callers that need them in each call: one of the sets
      * below, which never change. NULL: all sets are used, so compute them. */
     _Atomic(const mcds_capabilities *) can;

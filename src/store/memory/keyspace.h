@@ -33,9 +33,9 @@ void mcds__keyspace_close(struct mcds__keyspace *keyspace);
 struct mcds__keyspace_context {
     int64_t now_ms;
     uint32_t ttl_unit_ms; /* 0 counts as 1 */
-    /* By how much the clock is late from which a ttl is counted, when it is written and when it is
-     * read, unless the ttl is no more. So a key that is written again with the ttl that was read
-     * ends no earlier, and what is written exists. */
+    /* The clock that counts a ttl is late by this much, at a write and at a read. So a key that
+     * is written again with the ttl that was read ends no earlier. A ttl that is no longer than
+     * this is not shortened, so what is written exists. */
     uint32_t lag_ms;
     uint64_t *cas_next; /* the last cas token issued; several keyspaces may share one counter */
     uint64_t connection; /* goes into reply.cas */

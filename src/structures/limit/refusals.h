@@ -2,9 +2,9 @@
  *
  * A take of such an identity reads before it writes. So an identity that is refused again and again
  * writes nothing. The table only decides whether a take reads first. The store decides whether the
- * take passes. So the table may forget, and two identities may be taken for one, which costs a round
- * trip. Strangers choose identities. So each handle has a seed of its own, and an identity has one of
- * several entries. */
+ * take passes. So the table may forget, or take two identities for one, which costs a round trip.
+ * Strangers choose identities. So each handle has a seed of its own, and an identity can use any
+ * of several entries. */
 #ifndef MCDS_STRUCTURES_LIMIT_REFUSALS_H
 #define MCDS_STRUCTURES_LIMIT_REFUSALS_H
 
@@ -23,8 +23,8 @@ struct mcds__refusals {
 
 /* Empty, with a random seed. */
 void mcds__refusals_init(struct mcds__refusals *refusals, const mcds_env *env);
-/* The identity was refused, after a read or after a write. If nothing changes, it is refused until
- * this time. A write that is refused after such a time shows that others take the tokens. */
+/* The identity was refused, after a read (has_read) or a write. If nothing changes, it is refused
+ * until this time. A write that is refused later shows that others take the tokens. */
 void mcds__refusals_note(struct mcds__refusals *refusals, mcds_bytes identity, int64_t until_ms,
                          bool has_read);
 /* A take of the identity has passed. */

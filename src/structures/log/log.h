@@ -50,8 +50,8 @@ int mcds__log_check(const char *name, const struct mcds__log_settings *wanted);
 struct mcds__log_begin {
     mcds_log *log;
     struct mcds__root root;
-    bool is_dropped; /* out, with MCDS_NOT_FOUND: there is such a root */
-    bool judges; /* private, as what follows: it was added again, and is judged by its mark */
+    bool is_dropped; /* out, with MCDS_NOT_FOUND: the root is of a life that was dropped */
+    bool judges; /* private, as what follows: the root was added again, and the mark decides */
     bool is_asked;
     struct mcds__key key;
     mcds_request request;

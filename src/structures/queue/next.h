@@ -52,7 +52,7 @@ struct mcds__queue_next {
 
 /* Examine a part that a claim or a look has read. */
 void mcds__queue_see_part(struct mcds__queue_next *next, mcds_bytes value, int64_t now_ms);
-/* The same from the update of a claim, which it is given to as its `see`. */
+/* The same, as the function `see` of the update of a claim. */
 void mcds__queue_see_claimed(struct mcds__map_update *update, mcds_bytes value);
 /* Take the receipt from the number of a claim. */
 void mcds__queue_set_receipt(struct mcds__queue_next *next, int64_t number);

@@ -110,7 +110,7 @@ struct mcds__queue_spot {
     uint64_t part;
     uint64_t number;
 };
-/* In front of the bytes of a dead job. A shorter value is a mark. */
+/* The bytes of the tries, before those of the dead job. A shorter value is a mark. */
 #define MCDS__QUEUE_DEAD_TRIES 4
 /* Begin to copy a job to a dead job, or to put a mark in the place of one: the job is done, and
  * no copy of it is made while the mark stays. False: no memory. */

@@ -35,8 +35,8 @@ struct mcds_views {
     struct mcds__key mark;
     _Atomic uint64_t upto;       /* the last interval included in the newest base seen */
     struct mcds__members *pages; /* the list of the pages viewed in each interval */
-    /* Marks of the pages that this handle has put into the list, by a hash with the key. If a
-     * stranger knew the key, a page could have the mark of another one and miss in the list. */
+    /* The key of the hashes in `entered`: the pages that this handle has put into the list. With
+     * it, a stranger could choose two pages with one hash, and the list would lack one. */
     uint64_t hash_key[2];
     _Atomic uint64_t entered[MCDS__VIEWS_ENTERED];
 };
