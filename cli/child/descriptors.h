@@ -1,4 +1,4 @@
-/* Descriptors: which files a process has inherited, and the end of those that it does not need. */
+/* Descriptors: notes the files that a process has inherited, and closes those not needed. */
 #ifndef MCDS_CLI_CHILD_DESCRIPTORS_H
 #define MCDS_CLI_CHILD_DESCRIPTORS_H
 
