@@ -23,6 +23,7 @@
 #include "shell/kept.h"
 #include "shell/line.h"
 #include "shell/typing.h"
+#include "table/commands.h"
 #include "table/nouns.h"
 #include "terminal/terminal.h"
 
@@ -79,6 +80,14 @@ static int explain_line(const struct shell *shell, const struct command *command
     return STATUS_DONE;
 }
 
+/* rm drops structures through handles of its own. A structure that an earlier line has used is opened
+ * again afterwards, and so has no memory of what was dropped. */
+static void close_before_rm(struct shell *shell, const struct command *command)
+{
+    if (command->verb->run == rm_run)
+        kept_close(&shell->kept);
+}
+
 static int execute(struct shell *shell, enum line_kind kind)
 {
     struct session *session = shell->session;
@@ -93,8 +102,10 @@ static int execute(struct shell *shell, enum line_kind kind)
     case LINE_IS_HELP:
         return explain_line(shell, command);
     case LINE_IS_HERE:
+        close_before_rm(shell, command);
         return run_command(session, command);
     default:
+        close_before_rm(shell, command);
         return apart_run(session, command, &shell->signals,
                          !shell->is_script          ? APART_SAME
                          : command->program != NULL ? APART_EMPTY

@@ -196,13 +196,15 @@ MCDS_API MCDS_CHECKED int mcds_counter_take(mcds_counter *counter, int64_t *take
 MCDS_API MCDS_CHECKED int mcds_counter_take_start(mcds_counter *counter, int64_t *taken_out,
                                                   mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erases the counter. EXACT: other open handles write their adds again.
+/* Erases the counter. EXACT: what other open handles had flushed is gone for good. The adds that they
+ * had not flushed count afterwards, with the next flush. This holds for a handle that calls within
+ * a day after the drop; a later call takes the drop for a loss.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such counter
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the counter was made in another form; a handle with one stripe
  *                              returns MCDS_CORRUPT. Nothing is erased
- * Cost:        1 to 2
+ * Cost:        1 to 3
  * Lost reply:  MCDS_AMBIGUOUS: all of it is erased, a part, or nothing; call again */
 MCDS_API int mcds_counter_drop(mcds_counter *counter);
 MCDS_API MCDS_CHECKED int mcds_counter_drop_start(mcds_counter *counter,

@@ -208,6 +208,26 @@ class ScriptTest(ShellTest):
             process.stdin.close()
             self.assertEqual(process.wait(LIMIT_S), 0)
 
+    def test_a_counter_that_was_dropped(self):
+        """By rm in the shell, and by another process; the shell has it open, and ends afterwards."""
+        self.check(self.script("counter add x --exact", "rm x --yes"), 0, "added\ncounter\tx\tdropped\n")
+        self.check(self.mcds("ls"), 0, "")
+        self.check(self.script("counter add x --exact", "rm x --yes", "counter add x", "counter drop x",
+                               "counter add x 3 --exact", "counter get x --exact"), 0,
+                   "added\ncounter\tx\tdropped\n1\ndropped\nadded\n3\n")
+        self.check(self.mcds("counter", "drop", "x", "--exact"), 0, "dropped\n")
+        with subprocess.Popen([MCDS, "--timeout", "60s", "shell"], env=self.environment, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as process:
+            process.stdin.write("counter add x 5 --exact\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), "added\n")
+            self.check(self.mcds("counter", "drop", "x", "--exact"), 0, "dropped\n")
+            process.stdin.close()
+            self.assertEqual(process.wait(LIMIT_S), 0)
+        self.check(self.mcds("ls"), 0, "")
+        self.check(self.mcds("counter", "add", "x", "--exact"), 0, "added\n")
+        self.check(self.mcds("counter", "get", "x", "--exact"), 0, "1\n")
+
     def test_the_default_store_is_made_by_the_first_change(self):
         home = os.path.join(self.fixture.folder, "home")
         os.mkdir(home)

@@ -123,7 +123,7 @@ static void exact_counter_trips(struct suite *suite)
     TRIPS(1, MCDS_OK, suite, &c, mcds_counter_flush, counter);
     assert_int_equal(c.counting.requests, 2);
     TRIPS(1, MCDS_OK, suite, &c, mcds_counter_get, counter, &value);
-    TRIPS(2, MCDS_OK, suite, &c, mcds_counter_drop, counter);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_counter_drop, counter);
     TRIPS(2, MCDS_NOT_FOUND, suite, &c, mcds_counter_drop, counter);
     mcds_counter_close(counter);
     options.flush_ms = MCDS_COUNTER_FLUSH_EACH;

@@ -355,6 +355,93 @@ static void drop_erases_everything(struct suite *suite)
     mcds_counter_close(one);
 }
 
+static bool is_counter(void *context, const mcds_listed *listed)
+{
+    const char *name = context;
+    if (strcmp(listed->noun, "counter") == 0 && strcmp(listed->name, name) == 0)
+        fail_msg("'%s' is still listed", name);
+    return true;
+}
+
+static void check_nothing_is_left(struct suite *suite, const char *name)
+{
+    mcds_counter *plain = NULL;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->store, name, NULL, &plain));
+    CHECK(MCDS_NOT_FOUND, suite, mcds_counter_get, plain, &value);
+    mcds_counter_close(plain);
+    assert_int_equal(lose_slots(suite, name), 0);
+    if (mcds_scan(suite->store, is_counter, (void *)(uintptr_t)name) != MCDS_OK)
+        print_message("this store lists no keys\n");
+}
+
+/* Another handle drops the counter, which `old` has used. */
+static mcds_counter *open_dropped(struct suite *suite, const char *name, uint32_t flush_ms)
+{
+    mcds_counter *old = open_exact(suite->store, name, flush_ms);
+    mcds_counter *other = open_exact(suite->other, name, MCDS_COUNTER_FLUSH_EACH);
+    CHECK(MCDS_OK, suite, mcds_counter_add, old, 5, NULL);
+    CHECK(MCDS_OK, suite, mcds_counter_flush, old);
+    CHECK_OTHER(MCDS_OK, suite, mcds_counter_drop, other);
+    mcds_counter_close(other);
+    return old;
+}
+
+static void an_old_handle_leaves_nothing(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "n");
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    mcds_counter *old = open_dropped(suite, name, MCDS_COUNTER_FLUSH_EACH);
+    mcds_counter_close(old);
+    check_nothing_is_left(suite, name);
+    old = open_dropped(suite, name, MCDS_COUNTER_FLUSH_EACH);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_counter_get, old, &value);
+    mcds_counter_close(old);
+    check_nothing_is_left(suite, name);
+}
+
+static void an_old_handle_counts_after_the_drop(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "n");
+    mcds_counter *other = open_exact(suite->other, name, MCDS_COUNTER_FLUSH_EACH);
+    mcds_counter *old = open_dropped(suite, name, MCDS_COUNTER_FLUSH_EACH);
+    CHECK(MCDS_OK, suite, mcds_counter_add, old, 1, NULL);
+    CHECK_VALUE(suite, old, 1, false);
+    CHECK_VALUE_OTHER(suite, other, 1, false);
+    CHECK_OTHER(MCDS_OK, suite, mcds_counter_drop, other);
+    CHECK_OTHER(MCDS_OK, suite, mcds_counter_add, other, 30, NULL);
+    CHECK_VALUE(suite, old, 30, false);
+    CHECK(MCDS_OK, suite, mcds_counter_add, old, 2, NULL);
+    mcds_counter_close(old);
+    CHECK_VALUE_OTHER(suite, other, 32, false);
+    mcds_counter_close(other);
+}
+
+/* Only what was added since the last flush is written at the close. */
+static void a_close_counts_after_the_drop(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "n");
+    mcds_counter *old = open_dropped(suite, name, NEVER_MS);
+    CHECK(MCDS_OK, suite, mcds_counter_add, old, 3, NULL);
+    mcds_counter_close(old);
+    mcds_counter *fresh = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
+    CHECK_VALUE(suite, fresh, 3, false);
+    mcds_counter_close(fresh);
+}
+
+/* A mark of an earlier drop does not make a loss look like one. */
+static void a_loss_after_a_drop_is_healed(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "n");
+    mcds_counter *old = open_dropped(suite, name, MCDS_COUNTER_FLUSH_EACH);
+    CHECK(MCDS_OK, suite, mcds_counter_add, old, 2, NULL);
+    assert_int_equal(lose_slots(suite, name), 1);
+    CHECK_VALUE(suite, old, 2, false);
+    CHECK(MCDS_OK, suite, mcds_counter_add, old, 1, NULL);
+    CHECK_VALUE(suite, old, 3, false);
+    mcds_counter_close(old);
+}
+
 static void forms_are_told_apart(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
@@ -519,6 +606,10 @@ static const struct suite_case cases[] = {
     CASE(whoever_was_away_comes_back),
     CASE(what_was_just_settled_counts_once),
     CASE(drop_erases_everything),
+    CASE(an_old_handle_leaves_nothing),
+    CASE(an_old_handle_counts_after_the_drop),
+    CASE(a_close_counts_after_the_drop),
+    CASE(a_loss_after_a_drop_is_healed),
     CASE(forms_are_told_apart),
     CASE_ONCE(options_are_checked),
     CASE(what_it_cannot_do_is_said),

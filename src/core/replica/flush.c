@@ -4,6 +4,7 @@
  *   FOUND   add head                          in every copy, when the counter does not exist
  *   WRITE   cas or add slot | get slot        in every copy; a copy that was not seen yet is
  *                                             only read
+ *   MARK    get mark                          in every copy, when the entry is missing
  *
  * It continues until a majority of the copies shows the entry. When the handle leaves a slot to
  * its other writers, it writes its entry there a last time, with LEFT. */
@@ -17,7 +18,7 @@
 #define CLAIMS_MAX 6  /* slots tried; from then on a slot with other writers is accepted */
 #define MOVES_MAX 8   /* of one handle */
 
-enum { BEGIN, SURVEY, FOUND, WRITE, WRITE_AGAIN };
+enum { BEGIN, SURVEY, FOUND, WRITE, WRITE_AGAIN, MARK };
 
 /* Whether there is nothing to do, or another flush has already stored it. */
 static bool shall_rest(struct mcds__replica_flush *flush)
@@ -161,6 +162,10 @@ static enum mcds__step replica_flush_ask_write(struct mcds__replica_flush *flush
     switch (mcds__replica_prepare(flush)) {
     case MCDS__REPLICA_PREPARED:
         return mcds__replica_ask_write(flush, operation);
+    case MCDS__REPLICA_MISSED:
+        flush->stage = MARK;
+        operation->connection = 0;
+        return mcds__replica_ask_marks(flush->replica, flush->requests, operation);
     case MCDS__REPLICA_RESIGNED:
         return replica_flush_ask_survey(flush, operation);
     default:
@@ -212,6 +217,8 @@ static void replica_flush_claim(struct mcds__replica_flush *flush,
     replica->issued = 0;
     replica->doubt = false;
     replica->known = false;
+    for (uint32_t i = 0; i < replica->copies; i++)
+        replica->copy[i].knows_mark = false;
     take_amount(flush);
     (void)pthread_mutex_unlock(&replica->mutex);
     flush->moves = false;
@@ -351,6 +358,44 @@ static enum mcds__step take_write(struct mcds__replica_flush *flush,
     return replica_flush_go_on(flush, operation, &round);
 }
 
+/* The counter was dropped: what is not stored goes to the life after the drop. */
+static enum mcds__step leave_life(struct mcds__replica_flush *flush,
+                                  struct mcds__operation *operation)
+{
+    struct mcds__replica *replica = flush->replica;
+    (void)pthread_mutex_lock(&replica->mutex);
+    assert(flush->holds && replica->busy);
+    mcds__replica_forget_life(replica);
+    bool rests = shall_rest(flush);
+    (void)pthread_mutex_unlock(&replica->mutex);
+    return rests ? replica_flush_finish(flush, operation, MCDS_OK)
+                 : replica_flush_ask_survey(flush, operation);
+}
+
+static enum mcds__step take_marks(struct mcds__replica_flush *flush,
+                                  struct mcds__operation *operation)
+{
+    assert(flush->stage == MARK && flush->holds);
+    const struct mcds__replica *replica = flush->replica;
+    const mcds_reply *trouble = NULL;
+    uint32_t answered = 0;
+    if (mcds__replica_was_dropped(replica, flush->requests, operation))
+        return leave_life(flush, operation);
+    for (uint32_t i = 0; i < replica->copies; i++) {
+        const mcds_reply *reply = &flush->requests[i].reply;
+        bool is_answer = reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS;
+        answered += is_answer;
+        trouble = is_answer ? trouble : reply;
+    }
+    flush->is_lost = answered > replica->copies / 2;
+    flush->stage = WRITE_AGAIN;
+    if (flush->is_lost)
+        return replica_flush_ask_write(flush, operation);
+    if (!mcds__is_refusal(trouble) && mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    return end_failed(flush, operation, trouble);
+}
+
 static enum mcds__step replica_flush_begin(struct mcds__replica_flush *flush,
                                            struct mcds__operation *operation)
 {
@@ -385,7 +430,7 @@ void mcds__replica_flush_begin(struct mcds__replica_flush *flush, struct mcds__r
 enum mcds__step mcds__replica_flush_step(struct mcds__replica_flush *flush,
                                          struct mcds__operation *operation)
 {
-    assert(flush->stage <= WRITE_AGAIN);
+    assert(flush->stage <= MARK);
     switch (flush->stage) {
     case BEGIN:
         return replica_flush_begin(flush, operation);
@@ -395,6 +440,8 @@ enum mcds__step mcds__replica_flush_step(struct mcds__replica_flush *flush,
         return replica_flush_take_found(flush, operation);
     case WRITE:
         return take_write(flush, operation);
+    case MARK:
+        return take_marks(flush, operation);
     default:
         return replica_flush_ask_write(flush, operation);
     }

@@ -1,6 +1,7 @@
 /* Replica: read the sum, and repair servers that lack slots.
  *
  *   SURVEY   get all slots
+ *   MARK     get the marks of a drop, when the own entry is missing
  *   FILL     add or cas each copy of a slot that is missing or old
  *   FOUND    add the head to servers that hold all slots again */
 #include <assert.h>
@@ -14,7 +15,7 @@
 #define LAG_S 2
 #define VALUES_MAX ((size_t)MCDS_BATCH_MAX * MCDS__REPLICA_VALUE_MAX)
 
-enum { BEGIN, SURVEY, FILL, FOUND, ERASE };
+enum { BEGIN, SURVEY, MARK, MARK_AGAIN, FILL, FOUND, ERASE };
 
 static enum mcds__step replica_read_ask_survey(struct mcds__replica_read *read,
                                                struct mcds__operation *operation)
@@ -211,6 +212,41 @@ static int take_sum(struct mcds__replica_read *read, struct mcds__operation *ope
     return result;
 }
 
+/* Whether the entry that this handle has stored is missing, and it is not known why. */
+static bool read_must_look(struct mcds__replica_read *read, struct mcds__operation *operation)
+{
+    struct mcds__replica *replica = read->survey.replica;
+    struct mcds__replica_state state;
+    (void)pthread_mutex_lock(&replica->mutex);
+    bool is_missing = !read->is_lost && !replica->busy && replica->owner != 0 &&
+                      replica->owner == read->owner && replica->known &&
+                      mcds__replica_knows_marks(replica);
+    if (is_missing) {
+        int there = mcds__replica_gather(&read->survey, operation, replica->slot, &state);
+        is_missing = there == 0 ||
+                     (there > 0 && mcds__replica_find(&state, replica->owner) == NULL);
+    }
+    (void)pthread_mutex_unlock(&replica->mutex);
+    return is_missing;
+}
+
+/* The next survey shows either the life after the drop, or what is left after the loss. */
+static enum mcds__step read_take_marks(struct mcds__replica_read *read,
+                                       struct mcds__operation *operation)
+{
+    struct mcds__replica *replica = read->survey.replica;
+    assert(read->stage == MARK && !read->is_lost);
+    (void)pthread_mutex_lock(&replica->mutex);
+    if (!replica->busy && replica->owner == read->owner) {
+        read->is_lost = !mcds__replica_was_dropped(replica, read->requests, operation);
+        if (!read->is_lost)
+            mcds__replica_forget_life(replica);
+    }
+    (void)pthread_mutex_unlock(&replica->mutex);
+    read->stage = BEGIN;
+    return replica_read_ask_survey(read, operation);
+}
+
 static enum mcds__step replica_read_take_survey(struct mcds__replica_read *read,
                                                 struct mcds__operation *operation)
 {
@@ -221,6 +257,10 @@ static enum mcds__step replica_read_take_survey(struct mcds__replica_read *read,
         return mcds__operation_finish(operation, MCDS_INVALID);
     if (verdict == MCDS__REPLICA_AWAY) {
         return mcds__operation_retry(operation, mcds__replica_trouble(&read->survey));
+    }
+    if (read_must_look(read, operation)) {
+        read->stage = MARK;
+        return mcds__replica_ask_marks(read->survey.replica, read->requests, operation);
     }
     int result = take_sum(read, operation, verdict);
     if (result == MCDS_BUSY && mcds__operation_wait(operation, NS_PER_MS))
@@ -236,6 +276,7 @@ void mcds__replica_read_begin(struct mcds__replica_read *read, struct mcds__repl
 {
     read->survey.replica = replica;
     read->stage = BEGIN;
+    read->is_lost = false;
     mcds__buffer_init(&read->values, replica->env, VALUES_MAX);
 }
 
@@ -257,6 +298,8 @@ enum mcds__step mcds__replica_read_step(struct mcds__replica_read *read,
         return replica_read_take_survey(read, operation);
     case FILL:
         return take_fill(read, operation);
+    case MARK:
+        return read_take_marks(read, operation);
     default:
         return mcds__operation_finish(operation, MCDS_OK);
     }
@@ -267,14 +310,10 @@ static void forget(struct mcds__replica *replica)
 {
     (void)pthread_mutex_lock(&replica->mutex);
     assert(replica->busy && replica->flushed <= replica->added);
-    replica->owner = 0;
+    mcds__replica_forget_life(replica);
     replica->total = 0;
     replica->flushed = replica->added;
     replica->withdrawn = 0;
-    replica->doubt = false;
-    replica->seen = false;
-    replica->reborn = false;
-    memset(replica->generations, 0, sizeof replica->generations);
     (void)pthread_mutex_unlock(&replica->mutex);
 }
 
@@ -323,34 +362,97 @@ void mcds__replica_drop_end(struct mcds__replica_drop *drop)
     drop->holds = false;
 }
 
-enum mcds__step mcds__replica_drop_step(struct mcds__replica_drop *drop,
-                                        struct mcds__operation *operation)
+static enum mcds__step ask_set_marks(struct mcds__replica_drop *drop,
+                                     struct mcds__operation *operation)
 {
-    struct mcds__replica *replica = drop->survey.replica;
-    uint32_t count = replica->copies * (replica->slots + 1);
-    assert(drop->stage == BEGIN || drop->holds);
+    assert(drop->holds);
+    const struct mcds__replica *replica = drop->survey.replica;
+    if (drop->mark == 0)
+        drop->mark = mcds__random_u64(replica->env) | 1;
+    drop->stage = MARK;
+    for (uint32_t i = 0; i < replica->copies; i++)
+        drop->survey.requests[i] = mcds__replica_mark_set(replica, i, drop->mark, drop->value);
+    return mcds__operation_ask_repeatable(operation, drop->survey.requests, replica->copies);
+}
+
+static enum mcds__step replica_read_take_first(struct mcds__replica_drop *drop,
+                                               struct mcds__operation *operation)
+{
+    enum mcds__replica_verdict verdict = mcds__replica_judge(&drop->survey, operation,
+                                                             drop->servers);
+    if (verdict == MCDS__REPLICA_FOREIGN)
+        return mcds__operation_finish(operation, MCDS_INVALID);
+    operation->tries = 1;
+    return verdict == MCDS__REPLICA_NONE ? ask_erase(drop, operation)
+                                         : ask_set_marks(drop, operation);
+}
+
+static enum mcds__step finish_drop(struct mcds__replica_drop *drop,
+                                   struct mcds__operation *operation)
+{
+    forget(drop->survey.replica);
+    return mcds__operation_finish(operation, drop->erased ? MCDS_OK : MCDS_NOT_FOUND);
+}
+
+/* A store without room for the mark gets room by the erasure. */
+static enum mcds__step take_set_marks(struct mcds__replica_drop *drop,
+                                      struct mcds__operation *operation)
+{
+    const struct mcds__replica *replica = drop->survey.replica;
     const mcds_reply *trouble = NULL;
-    if (drop->stage == BEGIN)
-        return replica_read_ask_first(drop, operation);
-    if (drop->stage == SURVEY) {
-        if (mcds__replica_judge(&drop->survey, operation, drop->servers) ==
-            MCDS__REPLICA_FOREIGN)
-            return mcds__operation_finish(operation, MCDS_INVALID);
-        operation->tries = 1;
+    for (uint32_t i = 0; i < replica->copies; i++)
+        if (drop->survey.requests[i].reply.outcome != MCDS_OUT_OK)
+            trouble = &drop->survey.requests[i].reply;
+    if (trouble == NULL && drop->is_full)
+        return finish_drop(drop, operation);
+    if (trouble == NULL || (mcds__is_refusal(trouble) && !drop->is_full)) {
+        drop->is_full = trouble != NULL;
         return ask_erase(drop, operation);
     }
+    if (!mcds__is_refusal(trouble) && mcds__operation_again(operation)) {
+        drop->stage = MARK_AGAIN;
+        return MCDS__SLEEP;
+    }
+    return drop->erased ? mcds__operation_fail(operation, trouble)
+                        : mcds__operation_fail_read(operation, trouble);
+}
+
+static enum mcds__step take_erase(struct mcds__replica_drop *drop,
+                                  struct mcds__operation *operation)
+{
+    const struct mcds__replica *replica = drop->survey.replica;
+    uint32_t count = replica->copies * (replica->slots + 1);
+    const mcds_reply *trouble = NULL;
     for (uint32_t i = 0; i < count; i++) {
         const mcds_reply *reply = &drop->survey.requests[i].reply;
         drop->erased = drop->erased || reply->outcome == MCDS_OUT_OK;
         if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
             trouble = reply;
     }
-    drop->stage = BEGIN;
     if (trouble != NULL && trouble->outcome == MCDS_OUT_UNSENT &&
-        mcds__operation_again(operation))
+        mcds__operation_again(operation)) {
+        drop->stage = BEGIN;
         return MCDS__SLEEP;
+    }
     if (trouble != NULL)
         return mcds__operation_fail(operation, trouble);
-    forget(replica);
-    return mcds__operation_finish(operation, drop->erased ? MCDS_OK : MCDS_NOT_FOUND);
+    return drop->is_full ? ask_set_marks(drop, operation) : finish_drop(drop, operation);
+}
+
+enum mcds__step mcds__replica_drop_step(struct mcds__replica_drop *drop,
+                                        struct mcds__operation *operation)
+{
+    assert(drop->stage == BEGIN || drop->holds);
+    switch (drop->stage) {
+    case BEGIN:
+        return replica_read_ask_first(drop, operation);
+    case SURVEY:
+        return replica_read_take_first(drop, operation);
+    case MARK:
+        return take_set_marks(drop, operation);
+    case MARK_AGAIN:
+        return ask_set_marks(drop, operation);
+    default:
+        return take_erase(drop, operation);
+    }
 }

@@ -8,13 +8,15 @@
  *   SURVEY  get all slots                     once, to choose one
  *   FOUND   add head                          when the counter does not exist yet
  *   WRITE   cas slot | get slot               the get shows the own entry, or not
+ *   MARK    get mark                          the entry is missing: was the counter dropped?
  *
  * The get decides, so the outcome of the write does not matter, and a write without a reply is
  * repeated with the same entry. Of a write and its repetition only one can match the token,
  * and both store the same number.
  *
  * A contribution stays in the slot where it was written first. After a server has lost the
- * slot, every open writer restores its own entry and nothing else.
+ * slot, every open writer restores its own entry and nothing else. After a drop it restores
+ * nothing: see mark.h.
  *
  * With copies, each slot is on `copies` servers. A flush is done when a majority shows the
  * entry, and a read when a majority of complete servers has answered. A server is complete
@@ -38,6 +40,8 @@ enum mcds__replica_sight { MCDS__REPLICA_UNSEEN, MCDS__REPLICA_MISSING, MCDS__RE
 struct mcds__replica_copy {
     enum mcds__replica_sight sight;
     mcds_cas_token cas; /* THERE */
+    bool knows_mark;    /* `mark` was read since the slot was claimed */
+    uint64_t mark;      /* of a drop before the claim; 0: none */
 };
 
 /* One writer. */
@@ -46,6 +50,7 @@ struct mcds__replica {
     uint32_t copies;
     uint32_t slots;
     struct mcds__key head;
+    struct mcds__key mark; /* of a drop */
     struct mcds__key keys[MCDS__REPLICA_SLOTS_MAX];
     pthread_mutex_t mutex; /* guards what follows */
     bool busy;             /* a flush is in progress, and only it may use the members below */
@@ -156,6 +161,7 @@ struct mcds__replica_flush {
     bool holds;                        /* this flush has set replica->busy */
     bool moves;                        /* leaves the slot to its other writers */
     bool dropped;                      /* an amount with an unknown outcome was given up */
+    bool is_lost;                      /* the entry is missing, and not because of a drop */
     uint8_t rounds;
     uint8_t claims;
     bool counted;    /* `target` is known */
@@ -165,7 +171,8 @@ struct mcds__replica_flush {
     uint64_t generation;
     uint32_t epoch;
     struct mcds__replica_survey survey;
-    mcds_request requests[2 * MCDS__REPLICA_COPIES_MAX];
+    mcds_request requests[3 * MCDS__REPLICA_COPIES_MAX];
+    int8_t mark_at[MCDS__REPLICA_COPIES_MAX];  /* in `requests`; -1: none */
     int8_t write_at[MCDS__REPLICA_COPIES_MAX]; /* in `requests`; -1: none */
     int8_t survey_at[MCDS__REPLICA_COPIES_MAX];
     uint8_t value[MCDS__REPLICA_VALUE_MAX];
@@ -190,6 +197,7 @@ struct mcds__replica_read {
     int64_t value; /* out: including what this handle has not flushed */
     bool reborn;   /* out: something was lost */
     uint8_t stage; /* private, as all that follow */
+    bool is_lost;  /* the own entry is missing, and not because of a drop */
     uint64_t owner;
     uint32_t repairs;
     enum mcds__replica_server servers[MCDS__REPLICA_COPIES_MAX];
@@ -204,13 +212,16 @@ enum mcds__step mcds__replica_read_step(struct mcds__replica_read *read,
                                         struct mcds__operation *operation);
 void mcds__replica_read_end(struct mcds__replica_read *read);
 
-/* Erase heads and slots in all copies, and forget the contribution of this handle.
+/* Set the marks, erase heads and slots in all copies, and forget the contribution of this handle.
  * MCDS_INVALID: there is a counter of another form or with other copies; it is not changed. */
 struct mcds__replica_drop {
     struct mcds__replica_survey survey; /* the caller fills survey.replica */
     uint8_t stage;                      /* private; 0 at the start, as all that follow */
     bool holds;
     bool erased;
+    bool is_full; /* there was no room for the mark: it is set after the erasure */
+    uint64_t mark;
+    uint8_t value[8 + 8];
     enum mcds__replica_server servers[MCDS__REPLICA_COPIES_MAX];
 };
 

@@ -100,6 +100,14 @@ static bool holds_of_others(const struct mcds__replica *replica)
     return replica->state.base != 0;
 }
 
+/* Whether the entry that was stored is missing, and it is not known why. */
+static bool replica_write_must_look(const struct mcds__replica_flush *flush, uint32_t there)
+{
+    struct mcds__replica *replica = flush->replica;
+    return replica->known && !flush->is_lost && mcds__replica_knows_marks(replica) &&
+           (there == 0 || mcds__replica_find(&replica->state, replica->owner) == NULL);
+}
+
 enum mcds__replica_prepared mcds__replica_prepare(struct mcds__replica_flush *flush)
 {
     struct mcds__replica *replica = flush->replica;
@@ -109,6 +117,9 @@ enum mcds__replica_prepared mcds__replica_prepare(struct mcds__replica_flush *fl
     assert(there <= replica->copies && replica->owner != 0);
     if (there == 0 && count_sight(replica, MCDS__REPLICA_MISSING) <= replica->copies / 2)
         return MCDS__REPLICA_PREPARED; /* this round only reads */
+    if (replica_write_must_look(flush, there))
+        return MCDS__REPLICA_MISSED;
+    flush->is_lost = false;
     if (there == 0) {
         if (replica->known && holds_of_others(replica))
             replica->reborn = true;
@@ -172,10 +183,15 @@ enum mcds__step mcds__replica_ask_write(struct mcds__replica_flush *flush,
     mcds_bytes key = mcds__key_bytes(&replica->keys[replica->slot]);
     mcds_bytes value = {flush->value, mcds__replica_encode(&replica->state, key, flush->value)};
     uint32_t count = 0;
+    bool learns = !mcds__replica_knows_marks(replica);
     operation->connection = 0;
     for (uint32_t i = 0; i < replica->copies; i++) {
         mcds_request write = {.command = MCDS_ADD, .key = key, .value = value};
+        flush->mark_at[i] = -1;
         flush->write_at[i] = -1;
+        if (learns) /* before the write: a later drop sets another mark */
+            flush->mark_at[i] = replica_write_put_request(flush, &count, i,
+                                                          mcds__replica_mark_get(replica, i));
         if (replica->copy[i].sight == MCDS__REPLICA_THERE) {
             write.command = MCDS_CAS;
             write.cas = replica->copy[i].cas;
@@ -186,7 +202,7 @@ enum mcds__step mcds__replica_ask_write(struct mcds__replica_flush *flush,
         flush->survey_at[i] = replica_write_put_request(
             flush, &count, i, (mcds_request){.command = MCDS_GET, .key = key});
     }
-    assert(count >= replica->copies && count <= 2 * replica->copies);
+    assert(count >= replica->copies && count <= 3 * replica->copies);
     return mcds__operation_ask_repeatable(operation, flush->requests, count);
 }
 
@@ -252,6 +268,9 @@ bool mcds__replica_take_write(struct mcds__replica_flush *flush,
     *round_out = (struct mcds__replica_round){0, 0, false, 0, NULL, NULL};
     for (uint32_t i = 0; i < replica->copies; i++) {
         const mcds_request *survey = &flush->requests[flush->survey_at[i]];
+        if (flush->mark_at[i] >= 0)
+            mcds__replica_learn_mark(replica, i, operation,
+                                     &flush->requests[flush->mark_at[i]]);
         replica_write_take_written(flush, i, round_out);
         see_copy(&replica->copy[i], &survey->reply);
         if (replica->copy[i].sight == MCDS__REPLICA_UNSEEN) {

@@ -2,7 +2,7 @@
 #ifndef MCDS_CORE_REPLICA_WRITE_H
 #define MCDS_CORE_REPLICA_WRITE_H
 
-#include "core/replica/replica.h"
+#include "core/replica/mark.h"
 
 /* Copy the state of a slot from a read. Returns whether all copies are equal. */
 bool mcds__replica_adopt_survey(struct mcds__replica *replica,
@@ -11,6 +11,7 @@ bool mcds__replica_adopt_survey(struct mcds__replica *replica,
 
 enum mcds__replica_prepared {
     MCDS__REPLICA_PREPARED,
+    MCDS__REPLICA_MISSED,   /* the entry is missing: look whether the counter was dropped */
     MCDS__REPLICA_RESIGNED, /* the entry was settled and dropped: claim a slot again */
     MCDS__REPLICA_CROWDED   /* no room for the entry */
 };
