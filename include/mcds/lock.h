@@ -77,10 +77,12 @@ typedef struct mcds_lock_holder {
      * show an acquisition again that has ended, until its lease expires. While holders share the
      * lock, the number changes whenever a holder begins or ends. */
     uint64_t tenure;
-    /* How many holders share the lock; 0: one holder has it alone, or nobody has it. Of holders
-     * that share it, the label is that of the first, and remaining_ms that of the last to end. */
+    /* How many holders share the lock; 0: one holder has it alone, or nobody has it. If holders
+     * share it, label and remaining_ms are those of the holder whose lease ends last. */
     uint32_t shared;
-    uint32_t intended; /* 1: the lock is shared, and a caller waits to have it alone */
+    /* 1: the lock is shared, and a caller waits to have it alone, or has ended its wait less than
+     * 3 s ago (on memcached 4 s). This caller can be the one that asks */
+    uint32_t intended;
 } mcds_lock_holder;
 #define MCDS_LOCK_HOLDER_INIT                                                                  \
     {                                                                                          \
@@ -123,7 +125,10 @@ MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_leas
  * does not answer. While another holder has the lock, the call polls the lock with one small read
  * at intervals with jitter. While others share the lock, the call also records about every 2 s that
  * a caller waits. Until 3 s after the last record (on memcached up to 4 s), no further caller
- * begins to share the lock. The call takes at most wait_ms plus the store's timeout.
+ * begins to share the lock. Nothing is recorded while another holder has the lock alone: after its
+ * release, callers of either mode get the lock in any order. An acquisition alone removes the
+ * record, also that of other callers, which record their wait again when the lock is shared again.
+ * The call takes at most wait_ms plus the store's timeout.
  * Arguments:   wait_ms  0 to 86 400 000
  *              lease    as for mcds_lock_try_acquire
  * Returns:     as mcds_lock_try_acquire; MCDS_BUSY: wait_ms have passed
@@ -143,7 +148,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait
  * Arguments:   lease  as for mcds_lock_try_acquire. The lease of an acquisition that returned
  *                     MCDS_AMBIGUOUS must be acquired again in the same mode, shared or alone
  * Returns:     MCDS_OK           the caller shares the lock until lease->deadline_ns
- *              MCDS_BUSY         a holder has the lock alone; a caller waits to have it alone; or
+ *              MCDS_BUSY         a holder has the lock alone; a caller waits, or has just ended its
+ *                                wait, to have it alone; or
  *                                64 holders share it
  *              MCDS_INVALID      also: the lease belongs to an acquisition in the other mode
  *              MCDS_UNSUPPORTED  also: the server does not report the ttl of a key (classic

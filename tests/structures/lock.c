@@ -447,6 +447,7 @@ static const struct suite_case cases[] = {
     CASE_ONCE(a_text_that_is_not_whole_is_refused),
     CASE(readers_share_and_exclude_a_writer),
     CASE(the_holder_shows_who_shares),
+    CASE(the_label_and_the_time_are_those_of_one_holder),
     CASE(a_writer_that_waits_keeps_readers_out),
     CASE(the_lease_of_one_reader_ends),
     CASE_ONCE(nobody_shortens_the_lease_of_another_reader),

@@ -46,6 +46,7 @@ void a_text_that_is_not_whole_is_refused(struct suite *suite);
 /* Those of lock_readers.c. */
 void readers_share_and_exclude_a_writer(struct suite *suite);
 void the_holder_shows_who_shares(struct suite *suite);
+void the_label_and_the_time_are_those_of_one_holder(struct suite *suite);
 void a_writer_that_waits_keeps_readers_out(struct suite *suite);
 void the_lease_of_one_reader_ends(struct suite *suite);
 void nobody_shortens_the_lease_of_another_reader(struct suite *suite);

@@ -86,6 +86,33 @@ void the_holder_shows_who_shares(struct suite *suite)
     close_sharers(&r, writer);
 }
 
+/* Whichever of them has begun first. */
+void the_label_and_the_time_are_those_of_one_holder(struct suite *suite)
+{
+    struct rivals r;
+    mcds_lock *writer;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
+    mcds_lease lease = MCDS_LEASE_INIT;
+    open_sharers(suite, &r, &writer, 20000);
+    mcds_lock *lasting = open_lock(suite->store, r.name, 3600000, "lasting");
+    share_both(suite, &r);
+    CHECK(MCDS_OK, suite, mcds_lock_try_acquire_shared, lasting, &lease);
+    CHECK(MCDS_OK, suite, mcds_lock_get_holder, writer, &holder);
+    assert_string_equal(holder.label, "lasting");
+    assert_true(holder.remaining_ms > 3000000);
+    CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
+    CHECK(MCDS_OK, suite, mcds_lock_try_acquire_shared, r.mine, &r.lease);
+    CHECK(MCDS_OK, suite, mcds_lock_get_holder, writer, &holder);
+    assert_string_equal(holder.label, "lasting");
+    CHECK(MCDS_OK, suite, mcds_lock_release, lasting, &lease);
+    CHECK(MCDS_OK, suite, mcds_lock_get_holder, writer, &holder);
+    assert_true(holder.shared == 2 && holder.remaining_ms < 40000);
+    CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_release, r.theirs, &r.other);
+    mcds_lock_close(lasting);
+    close_sharers(&r, writer);
+}
+
 /* Without the intent of the writer, readers that overlap would keep it out for ever. */
 void a_writer_that_waits_keeps_readers_out(struct suite *suite)
 {

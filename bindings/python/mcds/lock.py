@@ -27,10 +27,10 @@ class Holder:
 
     fence: int  #: the newest fence drawn; 0: the store has lost it
     remaining: Optional[float]  #: seconds, unless it is renewed; None: the store does not report it
-    label: str
+    label: str  #: if holders share it, label and remaining are those of the last to end
     tenure: int  #: a random number of this acquisition; a renewal keeps it
     shared: int = 0  #: how many share the lock; 0: one holder has it alone
-    intended: bool = False  #: it is shared, and somebody waits to have it alone
+    intended: bool = False  #: it is shared, and a caller waits, or has just waited, to have it alone
 
 
 @dataclasses.dataclass(frozen=True)

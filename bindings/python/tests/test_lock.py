@@ -35,7 +35,7 @@ def test_a_block_holds_the_lock(s: mcds.Store, opener: Opener) -> None:
 
 def test_readers_share_the_lock(s: mcds.Store, opener: Opener) -> None:
     with opener() as other:
-        with s.lock("l", ttl=30, label="one", shared=True) as lease:
+        with s.lock("l", ttl=3000, label="one", shared=True) as lease:
             with other.lock("l", ttl=30, shared=True) as second:
                 assert second.fence > lease.fence
                 holder = s.lock("l").holder()

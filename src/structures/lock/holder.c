@@ -40,25 +40,31 @@ static enum mcds__step lock_look_step(struct lock_look *look)
                                  &look->stage, &look->base);
 }
 
-/* Describes all that share the lock as one holder. Its tenure is made of the tenures of all, and
- * does not depend on their order. */
+/* Describes all that share the lock as one holder: the label and the time are those of the holder
+ * that ends last. Its tenure is made of the tenures of all, and does not depend on their order. */
 static int show_readers(const struct mcds__readers_seen *seen, bool is_ttl_known,
                         mcds_lock_holder *holder)
 {
     struct mcds__reader reader;
     size_t at = 0;
     uint32_t most_ms = 0;
+    mcds_bytes label = {"", 0};
     while (mcds__readers_next(seen, &at, &reader)) {
         if (reader.left_ms == 0)
             continue;
-        if (holder->shared++ == 0)
-            memcpy(holder->label, reader.label.data, reader.label.length);
+        holder->shared++;
         holder->tenure ^= tenure_of(reader.token);
-        most_ms = reader.left_ms > most_ms ? reader.left_ms : most_ms;
+        if (reader.left_ms <= most_ms)
+            continue;
+        most_ms = reader.left_ms;
+        label = reader.label;
     }
     assert(holder->shared == seen->count);
     if (holder->shared == 0)
         return MCDS_NOT_FOUND;
+    assert(most_ms > 0 && label.length < sizeof holder->label);
+    memcpy(holder->label, label.data,
+           label.length); /* which is empty, and so ends with a NUL */
     holder->tenure += holder->tenure == 0;
     holder->intended = seen->intended_ms > 0;
     holder->remaining_ms = is_ttl_known ? (int64_t)most_ms : -1;
