@@ -80,11 +80,12 @@ static int acquire_slice(struct acquisition *acquisition, int64_t grace_ns)
 }
 
 /* Names the holder, and the time left unless the holder renews. Returns whether they are known. */
-static bool describe_holder(const struct acquisition *acquisition, char out[HOLDER_CAPACITY])
+static bool describe_holder(const struct acquisition *acquisition, bool is_waiting,
+                            char out[HOLDER_CAPACITY])
 {
     const struct tenure *tenure = acquisition->tenure;
     char text[TENURE_TEXT_CAPACITY];
-    bool is_known = tenure->kind->describe(tenure->handle, text);
+    bool is_known = tenure->kind->describe(tenure, is_waiting, text);
     (void)snprintf(out, HOLDER_CAPACITY, "%s '%.100s': %s", tenure->kind->noun,
                    acquisition->command->arguments[0], text);
     return is_known;
@@ -99,10 +100,9 @@ static void tell_of_holder(struct acquisition *acquisition)
         now_ns - acquisition->patience.begun_ns < SILENT_NS || isatty(STDERR_FILENO) != 1)
         return;
     hurry(acquisition, acquisition->end_ns - now_ns);
-    acquisition->is_holder_told = describe_holder(acquisition, holder);
+    acquisition->is_holder_told = describe_holder(acquisition, true, holder);
     if (acquisition->is_holder_told)
-        complain(&acquisition->session->output,
-                 "%s unless renewed; waiting: Ctrl-C ends the wait%s", holder,
+        complain(&acquisition->session->output, "%s; waiting: Ctrl-C ends the wait%s", holder,
                  acquisition->patience.advice);
 }
 
@@ -149,7 +149,7 @@ static int acquire(struct acquisition *acquisition)
 static int report_busy(const struct acquisition *acquisition)
 {
     char holder[HOLDER_CAPACITY];
-    (void)describe_holder(acquisition, holder);
+    (void)describe_holder(acquisition, false, holder);
     report_failure(&acquisition->session->output, acquisition->command, STATUS_BUSY,
                    "MCDS_BUSY", holder);
     return (int)number_of(acquisition->command, OPTION_EXIT, STATUS_BUSY);

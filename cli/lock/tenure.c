@@ -3,9 +3,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "nouns/lock.h"
 #include "table/nouns.h"
+
+#define SHARED_MAX 64 /* callers, as the library allows */
 
 /* Appends a time like "3.2 s" between two words, or nothing if the time is not known. */
 static void add_time(char *out, size_t capacity, const char *before, int64_t left_ms,
@@ -41,20 +44,50 @@ static int64_t lock_remaining_ms(const void *handle, const mcds_permit *permit)
     return mcds_lock_remaining_ms(handle, &permit->lease);
 }
 
-static bool describe_lock(void *handle, char out[TENURE_TEXT_CAPACITY])
+/* A lock of which no holder is seen any more: it was released, or its lease ended, or those that
+ * shared it have ended while a caller waits to have it alone. */
+static void describe_unseen(const struct tenure *tenure, int result,
+                            char out[TENURE_TEXT_CAPACITY])
+{
+    const char *text = result != MCDS_NOT_FOUND ? "held by somebody"
+                       : tenure->is_shared
+                           ? "another held it, or waited to have it alone, until a moment ago"
+                           : "another held it until a moment ago";
+    (void)snprintf(out, TENURE_TEXT_CAPACITY, "%s", text);
+}
+
+/* Only a caller that wants to share the lock is told of one that waits to have it alone: any other
+ * may have recorded this wait itself. The record outlasts the wait by a few seconds. */
+static bool describe_lock(const struct tenure *tenure, bool is_waiting,
+                          char out[TENURE_TEXT_CAPACITY])
 {
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
-    bool is_known = mcds_lock_get_holder(handle, &holder) == MCDS_OK;
-    const char *label = is_known && holder.label[0] != '\0' ? holder.label : "somebody";
-    int length = holder.shared > 1 ? snprintf(out, TENURE_TEXT_CAPACITY,
-                                              "shared by %.200s and %" PRIu32 " more", label,
-                                              holder.shared - 1)
-                                   : snprintf(out, TENURE_TEXT_CAPACITY, "%s by %.200s",
-                                              holder.shared == 1 ? "shared" : "held", label);
-    add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " for ",
-             is_known ? holder.remaining_ms : -1,
-             holder.intended ? " more; another waits to have it alone" : " more");
-    return is_known;
+    char others[32] = "";
+    int result = mcds_lock_get_holder(tenure->handle, &holder);
+    if (result != MCDS_OK) {
+        describe_unseen(tenure, result, out);
+        return false;
+    }
+    bool is_intended = tenure->is_shared && holder.intended != 0;
+    if (tenure->is_shared && !is_intended && holder.shared >= SHARED_MAX) {
+        (void)snprintf(out, TENURE_TEXT_CAPACITY, "%d callers share it, which is the most%s",
+                       SHARED_MAX,
+                       is_waiting ? "" : "; wait longer with -w, or use several locks");
+        return true;
+    }
+    if (holder.shared > 1)
+        (void)snprintf(others, sizeof others, " and %" PRIu32 " more", holder.shared - 1);
+    int length = snprintf(out, TENURE_TEXT_CAPACITY, "%s by %.200s%s",
+                          holder.shared > 0 ? "shared" : "held",
+                          holder.label[0] != '\0' ? holder.label : "somebody", others);
+    char after[24];
+    (void)snprintf(after, sizeof after, " more%s", tenure_unless(is_waiting));
+    add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " for ", holder.remaining_ms,
+             after);
+    size_t used = strlen(out);
+    (void)snprintf(out + used, TENURE_TEXT_CAPACITY - used, "%s",
+                   is_intended ? "; another waits, or has just waited, to have it alone" : "");
+    return true;
 }
 
 static void set_lock_environment(const char *name, const mcds_permit *permit, int64_t left_ms)
@@ -131,10 +164,11 @@ static bool count_holder(void *context, const mcds_semaphore_holder *holder)
     return true;
 }
 
-static bool describe_permits(void *handle, char out[TENURE_TEXT_CAPACITY])
+static bool describe_permits(const struct tenure *tenure, bool is_waiting,
+                             char out[TENURE_TEXT_CAPACITY])
 {
     struct holding holding = {0, -1};
-    bool is_known = mcds_semaphore_holders(handle, count_holder, &holding) == MCDS_OK &&
+    bool is_known = mcds_semaphore_holders(tenure->handle, count_holder, &holding) == MCDS_OK &&
                     holding.count > 0;
     if (!is_known) {
         (void)snprintf(out, TENURE_TEXT_CAPACITY, "all permits are held");
@@ -142,7 +176,8 @@ static bool describe_permits(void *handle, char out[TENURE_TEXT_CAPACITY])
     }
     int length = snprintf(out, TENURE_TEXT_CAPACITY, "all permits are held, by %" PRIu32 "%s",
                           holding.count, holding.left_ms < 0 ? "" : "; the first lease ends");
-    add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " in ", holding.left_ms, "");
+    add_time(out + length, TENURE_TEXT_CAPACITY - (size_t)length, " in ", holding.left_ms,
+             tenure_unless(is_waiting));
     return true;
 }
 

@@ -36,8 +36,10 @@ struct tenure_kind {
     int (*renew)(void *handle, mcds_permit *permit);
     int (*release)(void *handle, mcds_permit *permit);
     int64_t (*remaining_ms)(const void *handle, const mcds_permit *permit);
-    /* Writes the holder after BUSY, without "noun 'NAME': ". False: not known. */
-    bool (*describe)(void *handle, char out[TENURE_TEXT_CAPACITY]);
+    /* Writes the holder after BUSY, without "noun 'NAME': ", for a caller that still waits or has
+     * given up. False: not known. */
+    bool (*describe)(const struct tenure *tenure, bool is_waiting,
+                     char out[TENURE_TEXT_CAPACITY]);
     /* Sets the variables that COMMAND inherits. */
     void (*set_environment)(const char *name, const mcds_permit *permit, int64_t left_ms);
     /* The functions from here on are of once and queue only; else NULL. Whether nothing is held,
@@ -66,6 +68,12 @@ struct tenure {
     bool is_shared;     /* of a lock: other holders may share it */
     mcds_permit permit; /* of a lock: only its lease is used; of once: the deadline in it */
 };
+
+/* After a time that is left: a holder that renews has more. */
+static inline const char *tenure_unless(bool is_waiting)
+{
+    return is_waiting ? " unless renewed" : "";
+}
 
 static inline int tenure_renew(struct tenure *tenure)
 {

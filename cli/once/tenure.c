@@ -155,13 +155,14 @@ static int64_t claim_remaining_ms(const void *handle, const mcds_permit *permit)
     return left_ns > 0 ? left_ns / NS_PER_MS : 0;
 }
 
-static bool claim_describe(void *handle, char out[TENURE_TEXT_CAPACITY])
+static bool claim_describe(const struct tenure *tenure, bool is_waiting,
+                           char out[TENURE_TEXT_CAPACITY])
 {
-    const struct claim *claim = handle;
+    const struct claim *claim = tenure->handle;
     int64_t left_ms = once_left_ms(claim->run.until_ms);
     (void)snprintf(out, TENURE_TEXT_CAPACITY,
-                   "another caller runs it, and its claim ends in %" PRId64 ".%" PRId64 " s",
-                   left_ms / 1000, left_ms % 1000 / 100);
+                   "another caller runs it, and its claim ends in %" PRId64 ".%" PRId64 " s%s",
+                   left_ms / 1000, left_ms % 1000 / 100, tenure_unless(is_waiting));
     return true;
 }
 

@@ -150,9 +150,11 @@ static int64_t worker_remaining_ms(const void *handle, const mcds_permit *permit
     return left_ns > 0 ? left_ns / NS_PER_MS : 0;
 }
 
-static bool worker_describe(void *handle, char out[TENURE_TEXT_CAPACITY])
+static bool worker_describe(const struct tenure *tenure, bool is_waiting,
+                            char out[TENURE_TEXT_CAPACITY])
 {
-    (void)handle;
+    (void)tenure;
+    (void)is_waiting;
     (void)snprintf(out, TENURE_TEXT_CAPACITY, "no job is due");
     return false;
 }

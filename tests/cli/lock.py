@@ -455,6 +455,28 @@ class LockTest(ProcessTest):
         again = self.run_to_end("lock", "release", "job", "--token", "token")
         self.assertEqual(again.returncode, 1, again)
 
+    def test_a_busy_sentence_names_those_that_share(self):
+        def said(*options):
+            return self.run_to_end("lock", *options, "--", "true").stderr
+
+        def share(lines):
+            done = subprocess.run([self.mcds, "shell"], env=self.environment, cwd=self.work, input="".join(lines), text=True,
+                                  stdout=subprocess.PIPE, check=False)
+            self.assertEqual(done.returncode, 0)
+
+        share(f"lock acquire pair --shared -t {lease} --label {label}\n" for label, lease in (("short", "20m"), ("long", "2h")))
+        alone = r"^mcds: lock 'pair': shared by long and 1 more for [67]\d\d\d\.\d s more$"
+        self.assertRegex(said("pair", "-n"), alone)
+        for wait_ms in (200, 800, 3200, 12800):
+            self.assertNotIn("another waits", said("pair", "-w", f"{wait_ms}ms"))  # it is the only one that waits
+            shared = said("pair", "--shared", "-n", "-t", "20m")
+            if shared != "":
+                break
+        self.assertRegex(shared, alone.replace("more$", "more; another waits, or has just waited, to have it alone$"))
+        share(f"lock acquire full --shared -t 2h --label r{i}\n" for i in range(64))
+        self.assertEqual(said("full", "--shared", "-n"), "mcds: lock 'full': 64 callers share it, which is the most; "
+                         "wait longer with -w, or use several locks\n")
+
     def test_the_token_of_an_ended_lease_touches_no_other(self):
         self.acquire_by_token()
         self.assertEqual(self.run_to_end("lock", "job", "--break").returncode, 0)
