@@ -361,6 +361,51 @@ static void a_late_root_does_not_come_back_after_a_drop(void **state)
     close_late(&late, &fake);
 }
 
+/* The writer has added the lost root again and has found no mark. Before it confirms the root, the
+ * log is dropped, and its first request for the root arrives. */
+static bool drop_before_the_confirmation(void *context, mcds_request *request)
+{
+    struct late *late = context;
+    bool confirms = late->keeps && request->command == MCDS_CAS &&
+                    request->key.length == strlen(ROOT) &&
+                    memcmp(request->key.data, ROOT, strlen(ROOT)) == 0;
+    if (!confirms)
+        return delay(context, request);
+    late->keeps = false;
+    assert_int_equal(mcds_log_drop(late->other), MCDS_OK);
+    submit(late, &late->kept[late->count - 1]);
+    assert_int_equal(late->kept[late->count - 1].reply.outcome, MCDS_OUT_OK);
+    return false;
+}
+
+static uint32_t read_root_flags(struct late *late)
+{
+    mcds_request root = {.command = MCDS_GET, .options = MCDS_NO_VALUE, .key = mcds_text(ROOT)};
+    submit(late, &root);
+    assert_int_equal(root.reply.outcome, MCDS_OUT_OK);
+    return root.reply.flags;
+}
+
+static void a_late_root_is_not_confirmed_after_a_drop(void **state)
+{
+    static struct late late;
+    struct fake_env fake;
+    (void)state;
+    open_late(&late, &fake);
+    late.backend.hook = drop_before_the_confirmation;
+    assert_int_equal(mcds_log_put(late.writer, 0, mcds_text("after")), MCDS_OK);
+    assert_int_equal(mcds_log_put(late.other, 0, mcds_text("after")), MCDS_OK);
+    uint32_t dropped = read_root_flags(&late);
+    fake_env_sleep_until_ns(&fake, fake.monotonic_ns + INT64_C(3600000000000));
+    erase(&late, ROOT);
+    late.keeps = true;
+    assert_int_equal(mcds_log_put(late.writer, 0, mcds_text("after")), MCDS_OK);
+    assert_true(late.has_root && !late.keeps);
+    assert_int_not_equal(read_root_flags(&late) >> 2, dropped >> 2);
+    check_events(late.plain, 1);
+    close_late(&late, &fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_root_whose_reply_was_lost_is_not_made_twice),
         cmocka_unit_test(a_lost_root_does_not_come_back_after_a_drop),
         cmocka_unit_test(a_late_root_does_not_come_back_after_a_drop),
+        cmocka_unit_test(a_late_root_is_not_confirmed_after_a_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,8 +193,7 @@ enum mcds__step mcds__root_change_step(struct mcds__root *root,
     if (step == MCDS__DONE && operation->result < 0)
         return end_unseen(root, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK || root->number != old ||
-        (change == MCDS__ROOT_SET && root->count > 0) ||
-        (change == MCDS__ROOT_CONFIRM && !root->is_again))
+        (change == MCDS__ROOT_SET && root->count > 0) || change == MCDS__ROOT_CONFIRM)
         return step;
     if (!mcds__operation_again(operation))
         return mcds__operation_finish(operation, MCDS_BUSY);

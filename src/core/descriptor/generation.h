@@ -64,7 +64,8 @@ bool mcds__root_may_be_made(const struct mcds__root *root);
 /* After reading: replace generation `number` by a new one, or erase the root. DONE with
  * MCDS_OK: `number` is over; `root->number` is the new one, or 0. MCDS_AMBIGUOUS and others. Or
  * confirm a root that was added again. DONE with MCDS_OK: it is confirmed, or `root->number` is
- * another, 0 for none. SET is for mcds__root_set_step. */
+ * another, 0 for none; or it is `is_again`, perhaps added once more after a drop, so its mark must be
+ * read again. SET is for mcds__root_set_step. */
 enum mcds__root_change {
     MCDS__ROOT_REPLACE,
     MCDS__ROOT_ERASE,
