@@ -83,10 +83,42 @@ static void nothing_is_deeper_than_the_deepest(void **state)
     assert_int_equal(fake.blocks, 0);
 }
 
+/* Without memory for a wider table, what is noted of one key is not believed of its neighbours, not
+ * even by the wider table that follows. */
+static void what_one_key_has_shown_is_not_told_of_another(void **state)
+{
+    static const mcds_reason *const forms[4];
+    const uint64_t hash = UINT64_C(0xAB00000000000000);
+    const uint64_t other = UINT64_C(0xABF0000000000000); /* in another key of depth 5 */
+    mcds_options options = MCDS_OPTIONS_INIT;
+    struct mcds__map map;
+    struct mcds__key root;
+    struct fake_env fake;
+    mcds_store *store;
+    (void)state;
+    fake_env_init(&fake, 1);
+    options.env = &fake.env;
+    assert_int_equal(mcds_open("memory:", &options, &store), MCDS_OK);
+    mcds__key_begin(&root, mcds__store_ns(store), MCDS__TAG_SET, "s");
+    mcds__map_init(&map, store, &root, MCDS__KIND_SET, 0, forms, 0);
+    fake_env_refuse(&fake, 0, false);
+    mcds__map_note_moved(&map, hash, 5);
+    assert_true(fake_env_grant(&fake));
+    mcds__map_note_moved(&map, UINT64_C(0x1200000000000000), 5);
+    assert_false(mcds__map_has_split_above(&map, other, 6));
+    mcds__map_note_moved(&map, hash, 5);
+    assert_true(mcds__map_has_split_above(&map, hash, 6));
+    assert_false(mcds__map_has_split_above(&map, other, 6));
+    mcds__map_destroy(&map);
+    mcds_close(store);
+    assert_int_equal(fake.blocks, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_deeper_than_the_deepest),
+        cmocka_unit_test(what_one_key_has_shown_is_not_told_of_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

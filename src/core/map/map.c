@@ -177,6 +177,9 @@ static void set_entries(struct mcds__map *map, uint64_t hash, uint32_t of, uint8
     assert(of <= MCDS__MAP_DEPTH_MAX && (entry & DEPTH_BITS) <= MCDS__MAP_DEPTH_MAX);
     unsigned bits;
     _Atomic uint8_t *table = table_for(map, entry & DEPTH_BITS, &bits);
+    /* Without memory for a wider table, or beyond the widest: not true of all hashes of the entry. */
+    if ((entry & HAS_SPLIT_ABOVE) != 0 && !has_bits(bits, (entry & DEPTH_BITS) - 1u))
+        entry = (uint8_t)((entry & DEPTH_BITS) | IS_SEEN);
     unsigned known = MCDS__MAP_LEVEL_BITS * of < bits ? MCDS__MAP_LEVEL_BITS * of : bits;
     size_t count = (size_t)1 << (bits - known);
     size_t first = (size_t)(hash >> (64 - bits)) & ~(count - 1);
