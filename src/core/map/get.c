@@ -93,7 +93,8 @@ static enum mcds__step ask_below(struct mcds__map_get *get, struct mcds__operati
 {
     if (depth >= MCDS__MAP_DEPTH_MAX)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
-    get->has_missed = get->stage == GET_BELOW && get->depth == depth;
+    get->has_missed = get->stage == GET_BELOW && get->depth == depth &&
+                      get->requests[CHILD].reply.outcome == MCDS_OUT_MISS;
     get->depth = depth;
     get->stage = GET_BELOW;
     prepare_get(get, CHILD, depth + 1);
