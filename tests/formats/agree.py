@@ -176,6 +176,16 @@ class AgreeTest(unittest.TestCase):
         self.assertEqual(value, 42)
         self.assertEqual({mark for _, _, _, mark in writers}, {1})
 
+    def test_a_drop_of_an_exact_counter(self):
+        numbers = set()
+        for _ in range(2):
+            self.mcds("counter", "add", "gone", "--exact")
+            self.mcds("counter", "drop", "gone", "--exact")
+            self.assertEqual([key for key in self.server.keys() if b":gone" in key], [b"mcds:cy1:gone"])
+            self.check_keys(self.server)
+            numbers.add(reader.exact_drop(b"mcds:cy1:gone", *self.server.get(b"mcds:cy1:gone")))
+        self.assertEqual(len(numbers), 2)
+
     def test_copies(self):
         uris, servers, started = zip(*[self.start() for _ in range(3)])
         hosts = [uri[len("memcached://"):].split("?")[0] for uri in uris]

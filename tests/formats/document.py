@@ -27,6 +27,7 @@ KINDS = {
     "O": reader.beats,
     "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "D": descriptor,
     "C": reader.cached, "I": reader.ids, "N": reader.once, "K": reader.generation, "P": segments.block, "H": reader.exact_head, "X": reader.exact_slot,
+    "Y": reader.exact_drop,
 }
 
 

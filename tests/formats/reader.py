@@ -293,6 +293,13 @@ def exact_slot(key, _, value):
     return epoch, base, entries
 
 
+def exact_drop(key, flags, value):
+    """The number of the drop."""
+    (number_,) = struct.unpack("<Q", frame(key, value, b"Y"))
+    assert flags == 0 and number_ != 0
+    return number_
+
+
 def merge(copies):
     """A slot from its copies."""
     newest, base, _ = max(copies, key=lambda copy: copy[0])
