@@ -29,6 +29,7 @@ mcds_request mcds__replica_mark_set(const struct mcds__replica *replica, uint32_
     assert(number != 0);
     mcds_request request = mcds__replica_mark_get(replica, copy);
     request.command = MCDS_SET;
+    request.options = MCDS_MAKES_ROOM;
     request.ttl_ms = MARK_MS;
     request.value = mcds__frame_seal_numbers(value, FRAME_TYPE, FRAME_VERSION, request.key,
                                              &number, 1);

@@ -394,7 +394,7 @@ static enum mcds__step finish_drop(struct mcds__replica_drop *drop,
     return mcds__operation_finish(operation, drop->erased ? MCDS_OK : MCDS_NOT_FOUND);
 }
 
-/* A store without room for the mark gets room by the erasure. */
+/* A store without room for the mark may get room by the erasure. If not, the drop does without. */
 static enum mcds__step take_set_marks(struct mcds__replica_drop *drop,
                                       struct mcds__operation *operation)
 {
@@ -403,13 +403,13 @@ static enum mcds__step take_set_marks(struct mcds__replica_drop *drop,
     for (uint32_t i = 0; i < replica->copies; i++)
         if (drop->survey.requests[i].reply.outcome != MCDS_OUT_OK)
             trouble = &drop->survey.requests[i].reply;
-    if (trouble == NULL && drop->is_full)
-        return finish_drop(drop, operation);
-    if (trouble == NULL || (mcds__is_refusal(trouble) && !drop->is_full)) {
+    if (trouble == NULL || mcds__is_refusal(trouble)) {
+        if (drop->is_full)
+            return finish_drop(drop, operation);
         drop->is_full = trouble != NULL;
         return ask_erase(drop, operation);
     }
-    if (!mcds__is_refusal(trouble) && mcds__operation_again(operation)) {
+    if (mcds__operation_again(operation)) {
         drop->stage = MARK_AGAIN;
         return MCDS__SLEEP;
     }
