@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -241,12 +242,9 @@ class QueueTest(ProcessTest):
                 return True
         return False
 
-    @unittest.skipUnless(STORE == "memcached", "an lmdb file loses no part")
-    def test_a_part_that_is_lost(self):
-        """A caller says so, and takes a job of the rest; a worker then exits with 79."""
-        done = self.run_to_end("queue", "push", "q", "a")
-        self.assertEqual(done.returncode, 76)
-        self.assertIn("--may-lose", done.stderr)
+    def worker_past_losses(self):
+        """A worker of a queue that has lost its first parts, and the job before them. None: a key had jobs of several
+        parts, and other parts were lost than those."""
         jobs = [f"{i:0100}" for i in range(600)]
         self.push(*jobs)
         self.wait_until(lambda: self.evict(jobs[0]))
@@ -256,16 +254,31 @@ class QueueTest(ProcessTest):
         self.assertTrue(0 < waiting < 600, done)
         self.assertIn("the other jobs are kept", done.stderr)
         done = self.run_to_end("queue", "next", "q", LOSE)
-        self.assertEqual(done.returncode, 0, done)
         self.assertIn("queue 'q': next: ", done.stderr)
+        if done.returncode != 0:
+            return None
         after = done.stdout.split("\t")[1].rstrip("\n")
         self.assertGreater(after, jobs[0])
-        self.wait_until(lambda: self.evict(after))
-        self.wait_until(lambda: self.evict(jobs[jobs.index(after) + 130]))
+        if not self.evict(after) or not self.evict(jobs[min(jobs.index(after) + 130, 599)]):
+            return None
         done = self.run_to_end("queue", "work", "q", LOSE, "--wait", "0", "--max-jobs", "1", "--", "cat")
         self.assertEqual(done.returncode, 79, done)
-        self.assertRegex(done.stderr, r"^mcds: queue 'q': work: [^\n]* \([2-9] parts are lost\)\n$")
-        self.assertGreater(done.stdout, after)
+        return done if done.stdout > after else None
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file loses no part")
+    def test_a_part_that_is_lost(self):
+        """A caller says so, and takes a job of the rest; a worker then exits with 79."""
+        done = self.run_to_end("queue", "push", "q", "a")
+        self.assertEqual(done.returncode, 76)
+        self.assertIn("--may-lose", done.stderr)
+        several = re.compile(r"mcds: queue 'q': work: [^\n]* \([2-9] parts are lost\)\n")
+        for _ in range(30):
+            done = self.worker_past_losses()
+            if done and several.fullmatch(done.stderr):
+                break
+            self.queue("drop", "q")
+        else:
+            self.fail(done)
         for verb, told in (("count", "\t"), ("retry", "0\n"), ("dead", "")):
             for _ in range(2):
                 self.assertIn(told, self.queue(verb, "q", code=79))
