@@ -355,15 +355,20 @@ static void readers_and_writers_that_are_overtaken_are_told(void **state)
     SEEN(totals.out_of_order < 1 + totals.granted / 100);
 }
 
+static mcds_sim_options without_faults(uint64_t seed)
+{
+    mcds_sim_options options = MCDS_SIM_OPTIONS_INIT;
+    options.seed = seed;
+    options.seconds = seed % 2 == 0;
+    return options;
+}
+
 static void readers_do_not_starve_a_writer(void **state)
 {
     (void)state;
     struct world totals = {.sim = NULL};
     PLAY (seed, 200) {
-        mcds_sim_options options = MCDS_SIM_OPTIONS_INIT;
-        options.seed = seed;
-        options.seconds = seed % 2 == 0;
-        assert_null(run(options, (struct world){.crowds = true}, &totals));
+        assert_null(run(without_faults(seed), (struct world){.crowds = true}, &totals));
     }
     tell(&totals);
     SEEN(totals.together > 0);
@@ -377,10 +382,8 @@ static void readers_in_a_hurry_do_not_keep_a_writer_out(void **state)
     (void)state;
     struct world totals = {.sim = NULL};
     PLAY (seed, 2) {
-        mcds_sim_options options = MCDS_SIM_OPTIONS_INIT;
-        options.seed = seed;
-        options.seconds = seed % 2 == 0;
-        assert_null(run(options, (struct world){.crowds = true, .hurries = true}, &totals));
+        struct world world = {.crowds = true, .hurries = true};
+        assert_null(run(without_faults(seed), world, &totals));
     }
     tell(&totals);
     SEEN(totals.together > 0);
