@@ -208,8 +208,8 @@ static void leaves_to_an_operation_what_is_not_open(struct world *world)
     check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, "");
     put_value(world, "here", "deeper", 0);
     check(world, "here", MCDS_BUSY, MCDS_OK, "deeper");
-    mcds__map_note_depth(&world->map, mcds__map_hash(world->life.hash_key, mcds_text("here")),
-                         1);
+    mcds__map_note_depth(&world->map, world->life.number,
+                         mcds__map_hash(world->life.hash_key, mcds_text("here")), 1);
     check(world, "here", MCDS_OK, MCDS_OK, "deeper");
     write_whole(world, moved);
     check(world, "here", MCDS_OK, MCDS_OK, "deeper");

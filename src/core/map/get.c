@@ -294,12 +294,12 @@ static enum mcds__step map_get_take_value(struct mcds__map_get *get,
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     switch (mcds__map_state_of(flags)) {
     case MCDS__MAP_OPEN:
-        mcds__map_note_depth(get->map, get->hash, get->depth);
+        mcds__map_note_depth(get->map, get->life.number, get->hash, get->depth);
         return take_entry(get, operation, request);
     case MCDS__MAP_SEALED:
         return ask_below(get, operation, get->depth);
     case MCDS__MAP_MOVED:
-        mcds__map_note_moved(get->map, get->hash, get->depth);
+        mcds__map_note_moved(get->map, get->life.number, get->hash, get->depth);
         /* Below a SEALED key, which would be located again. */
         if (get->stage == GET_BELOW && get->depth < MCDS__MAP_DEPTH_MAX &&
             get->moves++ < MCDS__MAP_MOVES_MAX)

@@ -46,8 +46,8 @@ void mcds__map_adopt(struct mcds__map *map, const struct mcds__map_life *life)
     if (is_other) {
         struct mcds__map_life unmarked = *life;
         unmarked.mark = 0;
-        map_life_set(map, &unmarked);
         mcds__map_forget_depths(map);
+        map_life_set(map, &unmarked);
     }
     (void)pthread_mutex_unlock(&map->mutex);
 }
@@ -71,8 +71,8 @@ bool mcds__map_forget(struct mcds__map *map, uint64_t life)
     (void)pthread_mutex_lock(&map->mutex);
     bool is_first = atomic_load_explicit(&map->life[0], memory_order_relaxed) == life;
     if (is_first) {
-        map_life_set(map, &none);
         mcds__map_forget_depths(map);
+        map_life_set(map, &none);
     }
     (void)pthread_mutex_unlock(&map->mutex);
     return is_first;

@@ -256,9 +256,9 @@ static enum mcds__step map_locate_take_keys(struct mcds__map_place *place,
     place->missing_depth = 0;
     if (!place->is_rootless)
         mcds__map_note_seen(map, operation->sent_ns);
-    mcds__map_note_found(map, place->hash, place->depth);
+    mcds__map_note_found(map, place->life.number, place->hash, place->depth);
     if (place->depth > 0)
-        mcds__map_note_moved(map, place->hash, place->depth - 1);
+        mcds__map_note_moved(map, place->life.number, place->hash, place->depth - 1);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 

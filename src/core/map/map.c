@@ -49,7 +49,7 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
     atomic_init(&map->rest, 0);
     atomic_init(&map->over, 0);
     atomic_init(&map->is_making, false);
-    atomic_init(&map->has_guess, false);
+    map->has_guess = false;
     for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++)
         atomic_init(&map->growing[i], 0);
     for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++)
@@ -136,41 +136,40 @@ bool mcds__map_has_split_above(const struct mcds__map *map, uint64_t hash, uint3
 }
 
 /* Add the table of the next width, filled from that of this width. Without memory the current one
- * stays. */
+ * stays. Called with the mutex held, so that no table is filled while the depths are forgotten. */
 static void widen(struct mcds__map *map, unsigned width)
 {
     unsigned bits = table_bits[width + 1];
     const _Atomic uint8_t *narrow = table_at(map, width);
+    assert(atomic_load_explicit(&map->wide_depths[width], memory_order_relaxed) == NULL);
     _Atomic uint8_t *wide = mcds__allocate_zero(map->env, (size_t)1 << bits);
     if (wide == NULL)
         return;
     for (size_t i = 0; i < (size_t)1 << bits; i++)
         atomic_init(&wide[i], atomic_load_explicit(&narrow[i >> (bits - table_bits[width])],
                                                    memory_order_relaxed));
-    _Atomic uint8_t *expected = NULL;
-    uint8_t from = (uint8_t)width;
-    if (!atomic_compare_exchange_strong(&map->wide_depths[width], &expected, wide))
-        mcds__free(map->env, (void *)wide);
-    (void)atomic_compare_exchange_strong(&map->width, &from, (uint8_t)(width + 1));
+    atomic_store_explicit(&map->wide_depths[width], wide, memory_order_release);
+    atomic_store_explicit(&map->width, (uint8_t)(width + 1), memory_order_release);
 }
 
 /* The table that serves this depth, and how many bits of the hash choose the entry. The children of
- * one key may share an entry until one of them is split. */
+ * one key may share an entry until one of them is split. Called with the mutex held. */
 static _Atomic uint8_t *table_for(struct mcds__map *map, uint32_t depth, unsigned *bits_out)
 {
-    unsigned width = atomic_load_explicit(&map->width, memory_order_acquire);
+    unsigned width = atomic_load_explicit(&map->width, memory_order_relaxed);
     while (depth > 0 && !has_bits(table_bits[width], depth - 1) &&
            width < MCDS__MAP_WIDE_TABLES) {
         widen(map, width);
-        if (atomic_load_explicit(&map->width, memory_order_acquire) == width)
+        if (atomic_load_explicit(&map->width, memory_order_relaxed) == width)
             break;
-        width = atomic_load_explicit(&map->width, memory_order_acquire);
+        width++;
     }
     *bits_out = table_bits[width];
     return (_Atomic uint8_t *)table_at(map, width);
 }
 
-/* Set the entries of all hashes of the key of depth `of`: those deeper than `keep` stay. */
+/* Set the entries of all hashes of the key of depth `of`: those deeper than `keep` stay. Called with
+ * the mutex held. */
 static void set_entries(struct mcds__map *map, uint64_t hash, uint32_t of, uint8_t entry,
                         uint32_t keep)
 {
@@ -200,23 +199,38 @@ bool mcds__map_is_depth_assumed(const struct mcds__map *map, uint64_t hash)
     return map->flat == 0 && !is_seen(entry_of(map, hash, &bits));
 }
 
-void mcds__map_note_depth(struct mcds__map *map, uint64_t hash, uint32_t depth)
+/* The same, if the tables are those of this life: a reply of another life may come late. */
+static void set_entries_of(struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t of,
+                           uint8_t entry, uint32_t keep)
+{
+    assert(life != 0);
+    (void)pthread_mutex_lock(&map->mutex);
+    if (atomic_load_explicit(&map->life[0], memory_order_relaxed) == life)
+        set_entries(map, hash, of, entry, keep);
+    (void)pthread_mutex_unlock(&map->mutex);
+}
+
+void mcds__map_note_depth(struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t depth)
 {
     unsigned bits;
     uint8_t entry = map->flat != 0 ? map->flat | IS_SEEN : entry_of(map, hash, &bits);
     if ((entry & DEPTH_BITS) != depth || !is_seen(entry))
-        set_entries(map, hash, depth, (uint8_t)(depth | IS_SEEN), MCDS__MAP_DEPTH_MAX);
+        set_entries_of(map, life, hash, depth, (uint8_t)(depth | IS_SEEN), MCDS__MAP_DEPTH_MAX);
 }
 
-void mcds__map_note_found(struct mcds__map *map, uint64_t hash, uint32_t depth)
+void mcds__map_note_found(struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t depth)
 {
-    assert(map->flat == 0);
-    if (!atomic_exchange(&map->has_guess, true))
+    assert(map->flat == 0 && life != 0);
+    (void)pthread_mutex_lock(&map->mutex);
+    if (!map->has_guess && atomic_load_explicit(&map->life[0], memory_order_relaxed) == life) {
+        map->has_guess = true;
         set_entries(map, hash, 0, (uint8_t)depth, 0);
-    mcds__map_note_depth(map, hash, depth);
+    }
+    (void)pthread_mutex_unlock(&map->mutex);
+    mcds__map_note_depth(map, life, hash, depth);
 }
 
-void mcds__map_note_moved(struct mcds__map *map, uint64_t hash, uint32_t depth)
+void mcds__map_note_moved(struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t depth)
 {
     unsigned bits;
     uint8_t entry = (uint8_t)(depth + 1) | HAS_SPLIT_ABOVE;
@@ -225,12 +239,12 @@ void mcds__map_note_moved(struct mcds__map *map, uint64_t hash, uint32_t depth)
     /* All operations that were in flight to the key note it. The first has set the entries: only
      * this function sets such an entry, and one of a key above replaces it. */
     if (entry_of(map, hash, &bits) != entry)
-        set_entries(map, hash, depth, entry, depth + 1);
+        set_entries_of(map, life, hash, depth, entry, depth + 1);
 }
 
 void mcds__map_forget_depths(struct mcds__map *map)
 {
-    atomic_store(&map->has_guess, false);
+    map->has_guess = false;
     for (unsigned width = 0; width <= atomic_load(&map->width); width++) {
         unsigned bits = table_bits[width];
         for (size_t i = 0; i < (size_t)1 << bits; i++)

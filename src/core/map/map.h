@@ -117,7 +117,7 @@ struct mcds__map {
     const _Atomic uint64_t *hash_key; /* of the lives that it draws; NULL: each has another */
     struct mcds__key root;
     uint64_t writer;
-    pthread_mutex_t mutex; /* guards the tickets and positions */
+    pthread_mutex_t mutex; /* guards tickets and positions, and changes of life and depths */
     uint64_t next_ticket;
     uint64_t last_place; /* the last position of a PUSH; those of one handle increase */
     struct mcds__map_span earlier, current;
@@ -134,7 +134,7 @@ struct mcds__map {
     /* A bit for each key, perhaps shared with others: the next append to it looks. */
     _Atomic uint64_t looks_wanted[MCDS__MAP_LOOK_WORDS];
     _Atomic uint64_t founder; /* the update that reads the root; 0: none */
-    _Atomic bool has_guess;   /* the assumed depth of keys that it has not seen */
+    bool has_guess;           /* the assumed depth of keys that it has not seen */
     _Atomic uint8_t depths[MCDS__MAP_DEPTHS]; /* by the first bits of the hash */
     /* With more bits; each is allocated when needed, and replaces those before it. */
     _Atomic(_Atomic uint8_t *) wide_depths[MCDS__MAP_WIDE_TABLES];
@@ -164,14 +164,15 @@ bool mcds__map_is_depth_assumed(const struct mcds__map *map, uint64_t hash);
  * above it is MOVED, or gone. False also if it does not remember that; it never does for keys
  * deeper than 11. */
 bool mcds__map_has_split_above(const struct mcds__map *map, uint64_t hash, uint32_t depth);
-void mcds__map_note_depth(struct mcds__map *map, uint64_t hash, uint32_t depth);
+/* These three do nothing if the handle now knows another life, whose keys have other depths. */
+void mcds__map_note_depth(struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t depth);
 /* Record that the hash was found at this depth. The first key that a handle finds sets the
  * assumed depth of all others: hashes are uniform, so they probably have the same depth. A
  * wrong guess costs one round trip. */
-void mcds__map_note_found(struct mcds__map *map, uint64_t hash, uint32_t depth);
+void mcds__map_note_found(struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t depth);
 /* The key of this depth is MOVED, or is gone after it was: its entries are deeper. */
-void mcds__map_note_moved(struct mcds__map *map, uint64_t hash, uint32_t depth);
-/* Forget the depths of all keys. */
+void mcds__map_note_moved(struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t depth);
+/* Forget the depths of all keys. Called with the mutex held, before another life is set. */
 void mcds__map_forget_depths(struct mcds__map *map);
 /* More moves than a path has keys: another client erases the keys as fast as they are found. */
 #define MCDS__MAP_MOVES_MAX 32

@@ -265,7 +265,7 @@ static enum mcds__step ask_children(struct mcds__map_rewrite *rewrite, struct mc
 static enum mcds__step finish_unmarked(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                        struct mcds__operation *operation)
 {
-    mcds__map_note_depth(map, rewrite->hash, rewrite->depth);
+    mcds__map_note_depth(map, rewrite->life.number, rewrite->hash, rewrite->depth);
     return map_rewrite_finish(rewrite, operation);
 }
 
@@ -323,7 +323,7 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     rewrite->moved = reply->outcome == MCDS_OUT_OK && state == MCDS__MAP_MOVED && may_split;
     if (reply->outcome != MCDS_OUT_OK || state == MCDS__MAP_MOVED) {
         if (rewrite->moved)
-            mcds__map_note_moved(map, rewrite->hash, rewrite->depth);
+            mcds__map_note_moved(map, rewrite->life.number, rewrite->hash, rewrite->depth);
         return rewrite->moved ? map_rewrite_complete(rewrite, map, operation)
                               : map_rewrite_finish(rewrite, operation);
     }
@@ -438,13 +438,13 @@ static enum mcds__step map_rewrite_take_mark(struct mcds__map_rewrite *rewrite,
     if (!is_there && (root->outcome == MCDS_OUT_OK || root->outcome == MCDS_OUT_MISS))
         return undo(rewrite, operation);
     if (mcds__is_refusal(reply)) {
-        mcds__map_note_depth(map, rewrite->hash, rewrite->depth);
+        mcds__map_note_depth(map, rewrite->life.number, rewrite->hash, rewrite->depth);
         return map_rewrite_refuse(rewrite, operation, reply);
     }
     if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_NOT_STORED)
         return finish_unmarked(rewrite, map, operation);
     rewrite->moved = true;
-    mcds__map_note_moved(map, rewrite->hash, rewrite->depth);
+    mcds__map_note_moved(map, rewrite->life.number, rewrite->hash, rewrite->depth);
     return map_rewrite_complete(rewrite, map, operation);
 }
 

@@ -329,8 +329,8 @@ static enum mcds__step take_other(struct mcds__map_scan *scan,
     operation->read_from = reply->peer;
     if ((state != MCDS__MAP_SEALED && state != MCDS__MAP_MOVED) || scan->map->flat != 0)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
-    if (state == MCDS__MAP_MOVED && mcds__map_life(scan->map).number == scan->life.number)
-        mcds__map_note_moved(scan->map, scan->position, scan->depth);
+    if (state == MCDS__MAP_MOVED)
+        mcds__map_note_moved(scan->map, scan->life.number, scan->position, scan->depth);
     if (scan->depth == 0)
         return map_scan_locate(scan, operation);
     return state == MCDS__MAP_SEALED ? enter_sealed(scan, operation) : descend(scan, operation);

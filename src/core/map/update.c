@@ -213,7 +213,7 @@ static enum mcds__step take_open(struct mcds__map_update *update,
     /* It may count, but what became of it cannot be read. */
     if (result != MCDS_OK)
         return mcds__map_finish(update, operation, result, mcds__map_reason(result));
-    mcds__map_note_depth(update->map, update->hash, update->depth);
+    mcds__map_note_depth(update->map, update->life.number, update->hash, update->depth);
     update->refusals = 0;
     mcds__map_note_growth(update, looked);
     return prove(update, operation);
@@ -234,7 +234,7 @@ static enum mcds__step map_update_go_on(struct mcds__map_update *update,
     case MCDS__MAP_MOVED:
         if (update->depth >= MCDS__MAP_DEPTH_MAX)
             return mcds__map_finish(update, operation, MCDS_CORRUPT, NULL);
-        mcds__map_note_moved(update->map, update->hash, update->depth);
+        mcds__map_note_moved(update->map, update->life.number, update->hash, update->depth);
         return update->depth == 0 ? map_update_locate(update, operation)
                                   : map_update_ask_at(update, operation, update->depth + 1);
     default:

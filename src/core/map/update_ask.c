@@ -204,12 +204,13 @@ bool mcds__map_take_around(struct mcds__map_update *update,
         enum mcds__map_state state = mcds__map_state_of(reply->flags);
         if (has_split_above && reply->outcome == MCDS_OUT_OK && state == MCDS__MAP_OPEN) {
             update->depth += i;
-            mcds__map_note_depth(update->map, update->hash, update->depth);
+            mcds__map_note_depth(update->map, update->life.number, update->hash, update->depth);
             return true;
         }
         has_split_above = reply->outcome == MCDS_OUT_OK && state == MCDS__MAP_MOVED;
         if (has_split_above)
-            mcds__map_note_moved(update->map, update->hash, update->depth + i);
+            mcds__map_note_moved(update->map, update->life.number, update->hash,
+                                 update->depth + i);
     }
     return false;
 }
