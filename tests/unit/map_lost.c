@@ -321,10 +321,74 @@ static void a_key_lost_before_its_split_has_ended_is_lost(void **state)
     end(world);
 }
 
+#define LATE_ROWS 100
+#define LATE_FIRST (ROWS - LATE_ROWS)
+
+/* A read of the key of a split that has not ended arrives before the key was made: it is missing.
+ * Reads that follow find it. */
+struct early {
+    struct world *world;
+    bool has_hidden;
+};
+
+static bool hide_once(void *context, mcds_request *request)
+{
+    struct early *early = context;
+    char key[251] = "";
+    if (request->command != MCDS_GET || early->has_hidden)
+        return false;
+    memcpy(key, request->key.data, request->key.length);
+    mcds_reply reply = ask(early->world, MCDS_GET, key);
+    if (reply.outcome != MCDS_OUT_OK || mcds__map_state_of(reply.flags) != MCDS__MAP_SEALED)
+        return false;
+    early->has_hidden = true;
+    request->reply.outcome = MCDS_OUT_MISS;
+    return true;
+}
+
+static uint32_t put_late(struct stall *stall)
+{
+    struct world *world = &stall->world;
+    struct early early = {.world = world};
+    uint32_t hidden = 0;
+    world->backend.context = &early;
+    world->backend.hook = hide_once;
+    for (uint32_t i = LATE_FIRST; i < ROWS; i++) {
+        mcds_table *other;
+        early.has_hidden = false;
+        assert_int_equal(mcds_table_open(world->store, "t", NULL, &other), MCDS_OK);
+        put_more(stall, other, i, 1);
+        mcds_table_close(other);
+        hidden += early.has_hidden;
+    }
+    world->backend.hook = NULL;
+    return hidden;
+}
+
+/* A writer that misses the key above appends to its child only after another read. */
+static void a_key_read_before_it_was_made_is_no_ended_split(void **state)
+{
+    static struct stall stall;
+    struct world *world = &stall.world;
+    uint32_t gone = 0;
+    (void)state;
+    begin_stall(&stall);
+    assert_true(put_late(&stall) > 0);
+    assert_true(lose(world, MCDS__MAP_OPEN) > 0);
+    for (uint32_t i = LATE_FIRST; i < ROWS; i++) {
+        int has = mcds_table_has(world->table, row(i));
+        assert_true(!stall.acknowledged[i] || has == MCDS_OK || has == MCDS_LOST);
+        gone += has == MCDS_LOST;
+    }
+    assert_true(gone > 0);
+    end(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_lost_before_its_split_has_ended_is_lost),
+        cmocka_unit_test(a_key_read_before_it_was_made_is_no_ended_split),
         cmocka_unit_test(a_scan_decides_losses_at_once),
         cmocka_unit_test(what_moved_out_of_a_lost_key_is_visited),
         cmocka_unit_test(what_is_left_can_be_dropped),

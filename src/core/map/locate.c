@@ -68,7 +68,7 @@ static enum mcds__step map_locate_ask(struct mcds__map_place *place, struct mcds
     uint64_t before = place->life.number;
     place->life = mcds__map_life(map);
     if (place->life.number != before)
-        place->missing_depth = 0;
+        place->missing_depth = place->early_depth = 0;
     return place->life.number == 0 ? map_locate_ask_root(place, map, operation)
                                    : ask_keys(place, map, operation);
 }
@@ -137,7 +137,7 @@ static enum mcds__step map_locate_take_root(struct mcds__map_place *place,
     if (is_reported)
         return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(DROPPED));
     place->life = life;
-    place->missing_depth = 0;
+    place->missing_depth = place->early_depth = 0;
     return ask_keys(place, map, operation);
 }
 
@@ -167,15 +167,17 @@ static uint32_t first_sealed(const struct mcds__map_place *place, uint32_t deepe
     return depth;
 }
 
-/* The key above was read before it was sealed: one more read shows its state. */
+/* The key above was read before it was sealed, or before it was made: one more read shows its
+ * state, or that it is gone. */
 static bool is_read_early(struct mcds__map_place *place)
 {
     assert(place->depth < DEPTHS);
-    const mcds_request *requests = place->scratch->requests;
-    if (place->was_open || place->depth == 0 ||
-        !has_state(&requests[place->depth - 1].reply, MCDS__MAP_OPEN))
+    if (place->depth == 0 || place->depth == place->early_depth)
         return false;
-    place->was_open = true;
+    const mcds_reply *above = &place->scratch->requests[place->depth - 1].reply;
+    if (above->outcome != MCDS_OUT_MISS && !has_state(above, MCDS__MAP_OPEN))
+        return false;
+    place->early_depth = (uint8_t)place->depth;
     return true;
 }
 
@@ -242,8 +244,6 @@ static enum mcds__step map_locate_take_keys(struct mcds__map_place *place,
     place->depth = depth > 0 ? first_sealed(place, depth - 1) : 0;
     if (depth == 0)
         return miss(place, map, operation, FIRST);
-    if (is_read_early(place))
-        return map_locate_ask(place, map, operation);
     place->state = mcds__map_state_of(requests[place->depth].reply.flags);
     operation->read_from = requests[place->depth].reply.peer;
     bool is_too_deep = place->state != MCDS__MAP_OPEN && place->depth == MCDS__MAP_DEPTH_MAX;
@@ -251,6 +251,8 @@ static enum mcds__step map_locate_take_keys(struct mcds__map_place *place,
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     if (place->state == MCDS__MAP_MOVED)
         return miss(place, map, operation, CHILD_OF(place->depth));
+    if (is_read_early(place))
+        return map_locate_ask(place, map, operation);
     assert(place->depth < DEPTHS);
     assert(place->state == MCDS__MAP_OPEN || place->state == MCDS__MAP_SEALED);
     place->missing_depth = 0;
@@ -268,7 +270,8 @@ enum mcds__step mcds__map_locate_step(struct mcds__map_place *place, struct mcds
     assert(place->stage <= PLACE_ALL);
     if (place->stage == PLACE_BEGIN) {
         place->reads = 0;
-        place->lost_root = place->was_open = false;
+        place->early_depth = 0;
+        place->lost_root = false;
         return map_locate_ask(place, map, operation);
     }
     const mcds_reply *trouble = mcds__first_trouble(place->scratch->requests,

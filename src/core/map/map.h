@@ -254,7 +254,7 @@ struct mcds__map_place {
     uint8_t stage;         /* private; 0 at the start, as all that follow */
     uint8_t reads;         /* of the keys of all depths, since the last pause */
     uint8_t missing_depth; /* what was missing at the last read */
-    bool was_open;         /* the key above was OPEN at a read */
+    uint8_t early_depth;   /* above the key of this depth, one was OPEN or missing at a read */
     struct mcds__map_scratch *scratch;
 };
 static inline void mcds__map_fit(const struct mcds__map_place *place,
