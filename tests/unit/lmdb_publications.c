@@ -10,6 +10,7 @@
 
 #include "store/lmdb/commit/delegate.h"
 #include "store/lmdb/commit/publications.h"
+#include "store/lmdb/commit/transaction.h"
 #include "store/lmdb/file.h"
 
 #define SENDERS 5
@@ -200,6 +201,78 @@ static void values_are_read_by_who_asks_for_them(void **state)
     assert_int_equal(status_of(child), 0);
     mcds__lmdb_file_close(file, true);
     mcds_close(store);
+}
+
+#define LEASE_MS 5000
+#define TICK_NS (60 * NS_PER_S)
+
+/* Set a key with a ttl in a process of its own, once told to. */
+static pid_t send_lease(const char *path)
+{
+    pid_t child = make_process();
+    if (child != 0)
+        return child;
+    mcds_store *store;
+    if (try_open(path, "", env, &store) != MCDS_OK)
+        _exit(100);
+    mcds_reply reply = run_one(store, (mcds_request){.command = MCDS_SET,
+                                                     .key = text("lease"),
+                                                     .value = text("token"),
+                                                     .ttl_ms = LEASE_MS});
+    mcds_close(store);
+    _exit(reply.outcome == MCDS_OUT_OK ? 0 : 101);
+}
+
+/* A clock that is later at each reading. */
+struct ticking {
+    mcds_env env;
+    int64_t now_ns;
+    int64_t tick_ns;
+};
+
+static int64_t tick(void *self)
+{
+    struct ticking *ticking = self;
+    return ticking->now_ns += ticking->tick_ns;
+}
+
+static void run_on(struct mcds__lmdb_file *file, const mcds_env *clocks, MDB_txn *txn,
+                   mcds_request *request)
+{
+    bool uncertain;
+    mcds_batch batch = {.requests = request, .count = 1, .deadline_ns = INT64_MAX};
+    const struct mcds__lmdb_scope scope = {
+        .env = clocks, .batch = &batch, .takes_messages = true, .until_ns = in_ms(3600 * 1000)};
+    assert_int_equal(mcds__lmdb_attempt(file, clocks, &scope, txn, &uncertain), 0);
+    assert_int_equal(request->reply.outcome, MCDS_OUT_OK);
+}
+
+/* The owner of the lock has read its clock for its own requests a minute before it executes a
+ * message. The time of a lease in the message begins at the execution. */
+static void a_lease_in_a_message_does_not_end_early(void **state)
+{
+    struct fixture *fixture = *state;
+    pid_t child = send_lease(fixture->file);
+    struct mcds__lmdb_file *file = open_file(fixture->file);
+    struct ticking ticking = {.env = *mcds_env_system(), .tick_ns = TICK_NS};
+    MDB_txn *txn;
+    ticking.env.self = &ticking;
+    ticking.env.monotonic_ns = ticking.env.wall_ns = tick;
+    ticking.now_ns = mcds__wall_ns(mcds_env_system());
+    assert_int_equal(mcds__lmdb_write_begin(file, mcds_env_system(), in_ms(3600 * 1000), &txn),
+                     0);
+    say_go(1);
+    await_posted(file, 1);
+    file->clock.shared = &ticking.env;
+    mcds_request own = {.command = MCDS_SET, .key = text("own"), .value = text("")};
+    run_on(file, &ticking.env, txn, &own);
+    assert_int_equal(status_of(child), 0);
+    ticking.tick_ns = 0;
+    mcds_request look = {
+        .command = MCDS_GET, .options = MCDS_NO_VALUE | MCDS_WANT_TTL, .key = text("lease")};
+    run_on(file, &ticking.env, NULL, &look);
+    assert_int_equal(look.reply.ttl_ms, LEASE_MS);
+    mcds__lmdb_file_close(file, true);
 }
 
 /* A writer without sync does not weaken a commit with sync. */
@@ -574,6 +647,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_waits_is_one_commit),
         TEST(values_are_read_by_who_asks_for_them),
+        TEST(a_lease_in_a_message_does_not_end_early),
         TEST(durable_is_durable_whoever_writes_it),
         TEST(who_dies_before_is_forgotten),
         TEST(who_dies_before_the_commit_has_done_nothing),

@@ -41,6 +41,7 @@ static struct mcds__lmdb_file *make_file(const char *path)
         file->synced = true;
         file->snapshot = -1;
         file->held = -1;
+        file->clock.shared = mcds_env_system();
         file->forks = mcds__watch_forks();
         return file;
     }

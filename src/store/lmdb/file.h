@@ -71,6 +71,7 @@ struct mcds__lmdb_clock {
     int64_t (*monotonic_ns)(void *self); /* the monotonic clock; NULL: the wall clock is used */
     void *self;
     _Atomic int64_t offset_ns;
+    const mcds_env *shared; /* whose clocks all processes have: the system's */
     /* The offset is final. Only the leader uses this once the file is open. */
     bool fixed;
     uint8_t boot[MCDS__LMDB_BOOT_BYTES];

@@ -207,10 +207,11 @@ static void find_deadlines(const struct mcds__lmdb_writer *writers, int64_t *fir
         }
 }
 
-static bool share_clock(const struct mcds__lmdb_writer *writers)
+static bool share_clock(const struct mcds__lmdb_file *file)
 {
-    for (; writers != NULL; writers = writers->next)
-        if (writers->env != mcds_env_system())
+    for (const struct mcds__lmdb_writer *writers = file->first; writers != NULL;
+         writers = writers->next)
+        if (writers->env != file->clock.shared)
             return false;
     return true;
 }
@@ -227,7 +228,7 @@ static bool delegate_commit(struct mcds__lmdb_file *file, const struct mcds__lmd
     (void)pthread_mutex_unlock(&file->queue_mutex);
     bool owns_lock = mcds__lmdb_settle(file, mcds__lmdb_write_lock_try(file)) == 0;
     (void)pthread_mutex_lock(&file->queue_mutex);
-    if (owns_lock || !share_clock(file->first))
+    if (owns_lock || !share_clock(file))
         return false;
     struct mcds__lmdb_writer *group = take_message(file, &message);
     if (group == NULL)

@@ -163,12 +163,12 @@ static int execute_message(struct mcds__lmdb_work *work, const mcds_env *env,
     return code;
 }
 
-/* Execute the messages of other processes, which use the system's clock: `env` must too. */
+/* Execute the messages of other processes, whose clocks `env` must have. */
 static int execute_published(struct mcds__lmdb_work *work, const mcds_env *env)
 {
     struct mcds__lmdb_message message;
     int code = 0;
-    if (work->file->publications == NULL || env != mcds_env_system())
+    if (work->file->publications == NULL || env != work->file->clock.shared)
         return 0;
     while (code == 0 && mcds__lmdb_publications_take(work->file, &message))
         code = execute_message(work, env, &message);
