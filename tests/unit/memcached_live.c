@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/buffer.h"
 #include "base/environment.h"
 #include "store/store.h"
 #include "support/no_database.h"
@@ -229,6 +230,72 @@ static void without_cas_nothing_is_made(void **state)
         check_nothing_is_made(store, mcds_text(roots[i]));
         mcds_close(store);
     }
+}
+
+#define LOG_ROOT "mcds:e1:x"
+
+/* Reads the root with its value into `values`, and erases it. */
+static mcds_request take_root(mcds_store *store, mcds_buffer *values)
+{
+    mcds_request root = request_of(MCDS_GET, LOG_ROOT, "");
+    mcds_request loss = request_of(MCDS_DELETE, LOG_ROOT, "");
+    mcds_batch batch = {.requests = &root, .count = 1, .values = values};
+    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + 10 * NS_PER_S;
+    values->length = 0;
+    mcds__store_execute(store, 0, &batch);
+    assert_int_equal(root.reply.outcome, MCDS_OUT_OK);
+    assert_int_equal(ask(store, &loss), MCDS_OUT_OK);
+    return (mcds_request){.command = MCDS_ADD,
+                          .flags = root.reply.flags,
+                          .key = root.key,
+                          .value = {values->data, values->length}};
+}
+
+static bool pass_event(void *context, const mcds_log_event *event)
+{
+    (void)context;
+    return event != NULL;
+}
+
+static int scan_log(mcds_store *store)
+{
+    mcds_log *reader;
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    assert_int_equal(mcds_log_open(store, "x", NULL, &reader), MCDS_OK);
+    int result = mcds_log_scan(reader, &range, pass_event, NULL, &info);
+    mcds_log_close(reader);
+    return result;
+}
+
+/* Without cas the root that the store has lost is added again as one that proves its life, so the late
+ * `add` makes a dropped log again. */
+static void without_cas_a_lost_root_is_added_with_its_proof(void **state)
+{
+    struct live *live = *state;
+    char *const options[] = {"-C", NULL};
+    run(live, options);
+    mcds_store *store = open_store(live);
+    mcds_log *log;
+    mcds_buffer values;
+    mcds__buffer_init(&values, mcds_env_system(), 1024);
+    assert_int_equal(mcds_log_open(store, "x", NULL, &log), MCDS_OK);
+    assert_int_equal(mcds_log_put(log, 0, mcds_text("before")), MCDS_OK);
+    mcds_request first = take_root(store, &values);
+    assert_int_equal(mcds_log_put(log, 0, mcds_text("after")), MCDS_OK);
+    mcds_request again = take_root(store, &values);
+    assert_int_equal(again.flags, first.flags);
+    assert_int_equal(again.flags & 3, 2);
+    assert_int_equal(ask(store, &again), MCDS_OUT_OK);
+    assert_int_equal(mcds_log_drop(log), MCDS_OK);
+    assert_int_equal(scan_log(store), MCDS_NOT_FOUND);
+    assert_int_equal(ask(store, &again), MCDS_OUT_OK);
+    assert_int_equal(scan_log(store), MCDS_OK);
+    assert_int_equal(mcds_log_drop(log), MCDS_OK);
+    assert_int_equal(scan_log(store), MCDS_NOT_FOUND);
+    mcds_log_close(log);
+    mcds_close(store);
+    mcds__buffer_free(&values);
 }
 
 /* Without eviction a full server refuses, and must not lose what it holds by refusing: a lock
@@ -581,6 +648,7 @@ int main(void)
         TEST(without_cas_nothing_about_it_is_claimed),
         TEST(without_cas_nothing_is_made),
         TEST(without_cas_a_refused_hit_leaves_nothing),
+        TEST(without_cas_a_lost_root_is_added_with_its_proof),
         TEST(a_full_server_keeps_what_it_holds),
         TEST(keys_of_a_dead_server_are_unavailable),
         TEST(one_server_under_two_names_is_a_problem),
