@@ -4,7 +4,7 @@
 
 #include "core/map/sequence.h"
 
-/* A key is not split if its entries weigh at most the soft size divided by this. */
+/* An addition splits no key whose entries weigh at most the soft size divided by this. */
 #define SPLIT_WEIGHT_PART 4
 
 /* The value for a key in `growing`, never 0. */
@@ -47,9 +47,9 @@ bool mcds__map_passes_soft_size(uint64_t hash, uint32_t depth, size_t size, size
     return length > size || size / soft != (size - length) / soft;
 }
 
-bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight)
+bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight, bool removes)
 {
-    return weight > soft_size(hash, depth) / SPLIT_WEIGHT_PART;
+    return weight > soft_size(hash, depth) / (removes ? 1 : SPLIT_WEIGHT_PART);
 }
 
 static uint32_t rewrite_number_of(uint64_t hash, uint32_t depth)

@@ -292,6 +292,7 @@ struct mcds__map_rewrite {
     size_t needs;    /* bytes: the length of a record that the key must have room for */
     uint64_t writer;
     bool is_wanted;                    /* in: also if the key has not grown */
+    bool removes;                      /* in: for a removal, which splits no small key */
     enum mcds__map_outcome_state fate; /* out, of that record */
     enum mcds__map_code code;          /* out, where it is COUNTED */
     int64_t number;                    /* the same */
@@ -372,6 +373,7 @@ struct mcds__map_update {
     bool adds;      /* its batch adds the key of a flat map */
     bool looks;     /* its batch reads the key after the append */
     bool is_told;   /* the open number has shown the state of the key */
+    bool removes;   /* its record is a removal */
     bool must_look; /* an append has not shown the state of the key */
     uint8_t rootings;
     uint8_t rejections;

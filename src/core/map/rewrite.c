@@ -303,7 +303,8 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
     uint32_t flags;
     size_t weight = mcds__map_weight(bucket, now_ms, &count);
     bool splits = count >= 2 && map->flat == 0 && rewrite->depth < MCDS__MAP_DEPTH_MAX &&
-                  mcds__map_is_worth_a_split(rewrite->hash, rewrite->depth, weight);
+                  mcds__map_is_worth_a_split(rewrite->hash, rewrite->depth, weight,
+                                             rewrite->removes);
     enum mcds__map_state state = splits ? MCDS__MAP_SEALED : MCDS__MAP_OPEN;
     if (!mcds__bucket_encode(bucket, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL, state,
                              now_ms, value, &flags))

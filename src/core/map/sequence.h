@@ -25,8 +25,9 @@ _Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash
 
 /* Whether a record that ends at this size may be the first that makes the key too large. */
 bool mcds__map_passes_soft_size(uint64_t hash, uint32_t depth, size_t size, size_t length);
-/* Whether entries of this weight are split. */
-bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight);
+/* Whether entries of this weight are split. A removal splits no key whose entries alone are below the
+ * soft size: the key becomes smaller, and a full store has no room for children. */
+bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight, bool removes);
 /* Whether the next append of this handle to the key must read it: the key may have grown, because
  * a reply was lost or a rewriting has not ended. Also true for a few other keys. */
 bool mcds__map_wants_look(struct mcds__map *map, uint64_t hash, uint32_t depth);

@@ -17,6 +17,7 @@ void mcds__map_fill_rewrite(struct mcds__map_update *update, size_t needs)
     update->rewrite.second = (uint32_t)(update->time_ms / 1000);
     update->rewrite.needs = needs;
     update->rewrite.is_wanted = update->rewrites && needs == 0;
+    update->rewrite.removes = update->removes || update->makes_room;
 }
 
 /* Whether the batch must read the key. A change that returns its outcome needs the value. The

@@ -21,12 +21,19 @@ void mcds__map_update_free(struct mcds__map_update *update)
     mcds__map_make_free(&update->making, update->map);
 }
 
+static bool is_removal(const struct mcds__map_command *command)
+{
+    return command->verb == MCDS__MAP_REMOVE || command->verb == MCDS__MAP_POP ||
+           (command->verb == MCDS__MAP_GATHER && command->delta < 0);
+}
+
 bool mcds__map_update_begin(struct mcds__map_update *update, struct mcds__map *map,
                             const struct mcds__map_command *command)
 {
     memset(update, 0, offsetof(struct mcds__map_update, key));
     update->map = map;
     update->code = MCDS__MAP_ABSENT;
+    update->removes = is_removal(command);
     update->making.record = &update->record;
     update->making.place = &update->place;
     int64_t wall_ns = mcds__wall_ns(map->env);
