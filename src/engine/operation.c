@@ -204,6 +204,11 @@ enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int r
     return mcds__operation_finish(operation, result);
 }
 
+enum mcds__step mcds__operation_lack_cas(struct mcds__operation *operation)
+{
+    return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__WHY(NO_COMPARE_AND_SET));
+}
+
 /* A request was not sent, for this reason or none. */
 static int result_of_unsent(const mcds_reason *reason)
 {

@@ -214,6 +214,8 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
  * that was read last, a loss that of the last batch. */
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
                                         const mcds_reason *detail);
+/* A value came without a CAS token: the server has begun to run without compare-and-set. */
+enum mcds__step mcds__operation_lack_cas(struct mcds__operation *operation);
 /* Finish with MCDS_INVALID: the structure was made with another value of an option. */
 enum mcds__step mcds__operation_differ(struct mcds__operation *operation,
                                        const mcds_reason *detail,

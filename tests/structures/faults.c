@@ -36,6 +36,8 @@ bool is_definite(int result)
         return true;
     case MCDS_NO_MEMORY:
         return running.refuses;
+    case MCDS_UNSUPPORTED:
+        return running.fault == FAULT_NO_CAS;
     default:
         return false;
     }

@@ -56,8 +56,8 @@ static void judge_next(struct trial *trial, uint64_t last)
 /* A take is never in doubt, and one whose reply was lost once succeeds. */
 static void judge_take(struct trial *trial, int result)
 {
-    if (result == MCDS_UNSUPPORTED)
-        skip_because(mcds_errmsg());
+    if (!is_definite(result))
+        skip_if_unsupported(result);
     HOLDS(trial, result == MCDS_OK || is_definite(result));
     HOLDS(trial, result != MCDS_LOST && result != MCDS_NOT_FOUND);
     HOLDS(trial, !was_lost_once(trial) || result == MCDS_OK);

@@ -136,8 +136,8 @@ static void judge_push(struct trial *trial, int result)
 {
     mcds_queue_counts counts = count_jobs(trial);
     uint64_t there = counts.waiting - trial->before;
-    if (result == MCDS_UNSUPPORTED)
-        skip_because(mcds_errmsg());
+    if (!is_definite(result))
+        skip_if_unsupported(result);
     HOLDS(trial, is_told(result) && result != MCDS_LOST);
     /* The root of a new queue, if its reply was lost, may be that of another caller. */
     HOLDS(trial, !was_lost_once(trial) || result == MCDS_OK || trial->is_new);

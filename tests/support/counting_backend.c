@@ -17,7 +17,7 @@ const char *fault_name(enum fault fault)
 {
     static const char *const names[FAULT_COUNT] = {
         "none",        "unsent",    "no memcached", "cut before", "cut after",
-        "cut between", "no memory", "too big",      "failed",
+        "cut between", "no memory", "too big",      "failed",     "without cas",
     };
     return names[fault];
 }
@@ -81,6 +81,32 @@ static void note_erasures(struct counting_backend *counting, const mcds_batch *b
         counting->fault_erasures += batch->requests[i].command == MCDS_DELETE;
 }
 
+/* Returns the answer of a server without cas; NONE: it executes the request. */
+static mcds_outcome answer_without_cas(const mcds_request *request)
+{
+    bool compares = request->cas.connection != 0;
+    if (request->command == MCDS_APPEND && compares)
+        return MCDS_OUT_EXISTS;
+    return request->command == MCDS_CAS || compares ? MCDS_OUT_UNSUPPORTED : MCDS_OUT_NONE;
+}
+
+/* A server without cas compares and returns no tokens. */
+static void carry_out_without_cas(struct counting_session *session, mcds_batch *batch,
+                                  uint32_t at)
+{
+    for (uint32_t i = at; i < batch->count; i++) {
+        mcds_request *request = &batch->requests[i];
+        mcds_outcome outcome = answer_without_cas(request);
+        if (outcome != MCDS_OUT_NONE) {
+            answer(batch, i, i + 1, outcome);
+            continue;
+        }
+        request->options &= ~(uint32_t)MCDS_SETS_CAS;
+        carry_out_part(session, batch, i, 1);
+        request->reply.cas = (mcds_cas_token){0, 0};
+    }
+}
+
 /* Request `at` meets the fault, those before it do not. Returns how many have been answered. */
 static uint32_t meet_fault(struct counting_session *session, mcds_batch *batch, uint32_t at)
 {
@@ -104,6 +130,9 @@ static uint32_t meet_fault(struct counting_session *session, mcds_batch *batch, 
         return batch->count;
     case FAULT_CUT_BEFORE:
         answer(batch, at, batch->count, MCDS_OUT_UNKNOWN);
+        return batch->count;
+    case FAULT_NO_CAS:
+        carry_out_without_cas(session, batch, at);
         return batch->count;
     case FAULT_NO_MEMORY:
         answer(batch, at, at + 1, MCDS_OUT_NO_MEMORY);
@@ -223,16 +252,24 @@ static bool counting_session_holds(void *session_state, uint64_t connection)
     return inner->session_holds == NULL || inner->session_holds(session->inner, connection);
 }
 
+static bool has_lost_cas(const struct counting_backend *counting)
+{
+    return counting->fault == FAULT_NO_CAS && counting->fault_came;
+}
+
 static void counting_capabilities(void *backend, mcds_capabilities *out)
 {
     struct counting_backend *counting = backend;
     counting->inner->capabilities(counting->inner_backend, out);
+    if (has_lost_cas(counting))
+        out->compare_and_set = out->compare_and_delete = out->cas_on_store = false;
 }
 
 static uint32_t counting_features(void *backend)
 {
     struct counting_backend *counting = backend;
-    return counting->inner->features(counting->inner_backend);
+    uint32_t features = counting->inner->features(counting->inner_backend);
+    return has_lost_cas(counting) ? features & ~(uint32_t)MCDS_CAS_NUMBERS : features;
 }
 
 static int counting_keys(void *backend, mcds_bytes prefix,

@@ -18,6 +18,7 @@ enum fault {
     FAULT_NO_MEMORY,   /* the server refuses this one alone; as the rest of the list */
     FAULT_TOO_BIG,
     FAULT_FAILED,
+    FAULT_NO_CAS, /* a server without cas answers it and all after it in its batch */
     FAULT_COUNT
 };
 

@@ -148,12 +148,13 @@ static enum mcds__step map_rewrite_thaw(struct mcds__map_rewrite *rewrite,
     return mcds__operation_ask(operation, request, 1);
 }
 
-/* The key needs no rewriting. */
+/* The key needs no rewriting. A server that has begun to run without cas returns no token. */
 static enum mcds__step leave_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                     struct mcds__operation *operation, uint32_t flags)
 {
-    return rewrite->freezes ? map_rewrite_thaw(rewrite, map, operation, flags)
-                            : map_rewrite_complete(rewrite, map, operation);
+    bool is_frozen = rewrite->freezes && rewrite->token.connection != 0;
+    return is_frozen ? map_rewrite_thaw(rewrite, map, operation, flags)
+                     : map_rewrite_complete(rewrite, map, operation);
 }
 
 /* The key was not frozen: an append has set its open number again, or it has another floor. */

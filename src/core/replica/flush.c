@@ -323,6 +323,10 @@ static enum mcds__step replica_flush_go_on(struct mcds__replica_flush *flush,
         assert(round->refusal != NULL);
         return end_failed(flush, operation, round->refusal);
     }
+    if (round->without_token > replica->copies / 2) {
+        operation->detail = MCDS__WHY(NO_COMPARE_AND_SET);
+        return replica_flush_fail(flush, operation, MCDS_UNSUPPORTED);
+    }
     if (round->reached <= replica->copies / 2) {
         if (mcds__operation_again(operation))
             return MCDS__SLEEP;

@@ -39,9 +39,8 @@ static void see_copy(struct mcds__replica_copy *copy, const mcds_reply *reply)
     copy->sight = MCDS__REPLICA_UNSEEN;
     if (reply->outcome == MCDS_OUT_MISS)
         copy->sight = MCDS__REPLICA_MISSING;
-    if (reply->outcome == MCDS_OUT_OK) {
+    if (reply->outcome == MCDS_OUT_OK && reply->cas.connection != 0) {
         copy->sight = MCDS__REPLICA_THERE;
-        assert(reply->outcome != MCDS_OUT_MISS);
         copy->cas = reply->cas;
     }
 }
@@ -265,7 +264,7 @@ bool mcds__replica_take_write(struct mcds__replica_flush *flush,
 {
     struct mcds__replica *replica = flush->replica;
     struct gathering gathering = {{NULL, 0}, 0, false};
-    *round_out = (struct mcds__replica_round){0, 0, false, 0, NULL, NULL};
+    *round_out = (struct mcds__replica_round){0};
     for (uint32_t i = 0; i < replica->copies; i++) {
         const mcds_request *survey = &flush->requests[flush->survey_at[i]];
         if (flush->mark_at[i] >= 0)
@@ -275,6 +274,7 @@ bool mcds__replica_take_write(struct mcds__replica_flush *flush,
         see_copy(&replica->copy[i], &survey->reply);
         if (replica->copy[i].sight == MCDS__REPLICA_UNSEEN) {
             round_out->trouble = &survey->reply;
+            round_out->without_token += survey->reply.outcome == MCDS_OUT_OK;
             if (flush->write_at[i] >= 0 &&
                 flush->requests[flush->write_at[i]].reply.outcome == MCDS_OUT_OK)
                 round_out->shown++;

@@ -25,7 +25,9 @@ enum mcds__step mcds__replica_ask_write(struct mcds__replica_flush *flush,
 struct mcds__replica_round {
     uint32_t shown;   /* copies that hold the entry */
     uint32_t reached; /* copies that were read */
-    bool conflict;    /* another client has changed a copy */
+    uint32_t
+        without_token; /* copies that were read without a CAS token: they cannot be replaced */
+    bool conflict;     /* another client has changed a copy */
     uint32_t refused;
     const mcds_reply *refusal;
     const mcds_reply *trouble;

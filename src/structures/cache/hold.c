@@ -19,15 +19,18 @@ static uint64_t cache_hold_ttl_ms(const struct mcds__cache_change *call, bool is
     return is_held && left_ms > 0 && (uint64_t)left_ms > ttl_ms ? (uint64_t)left_ms : ttl_ms;
 }
 
-static void cache_hold_set_write(struct mcds__cache_change *call, mcds_request *write,
-                                 uint64_t ttl_ms, mcds_bytes value)
+static enum mcds__step cache_hold_set_write(struct mcds__cache_change *call,
+                                            mcds_request *write, uint64_t ttl_ms,
+                                            mcds_bytes value)
 {
     bool is_there = call->request.reply.outcome == MCDS_OUT_OK;
-    assert(!is_there || call->request.reply.cas.connection != 0);
+    if (is_there && call->request.reply.cas.connection == 0)
+        return mcds__operation_lack_cas(&call->base);
     write->command = is_there ? MCDS_CAS : MCDS_ADD;
     write->cas = is_there ? call->request.reply.cas : (mcds_cas_token){0, 0};
     write->ttl_ms = ttl_ms;
     write->value = value;
+    return MCDS__ASK;
 }
 
 static enum mcds__step cache_hold_decide(struct mcds__cache_change *call, mcds_request *write)
@@ -49,9 +52,8 @@ static enum mcds__step cache_hold_decide(struct mcds__cache_change *call, mcds_r
     item.id = call->id = mcds__random_u64(operation->env);
     if (!mcds__cache_item_encode(&item, call->request.key, &call->bytes))
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
-    cache_hold_set_write(call, write, cache_hold_ttl_ms(call, was_held),
-                         (mcds_bytes){call->bytes.data, call->bytes.length});
-    return MCDS__ASK;
+    return cache_hold_set_write(call, write, cache_hold_ttl_ms(call, was_held),
+                                (mcds_bytes){call->bytes.data, call->bytes.length});
 }
 
 static const struct mcds__operation_kind cache_hold_kind = MCDS__CACHE_CHANGE_KIND("hold");
@@ -90,9 +92,9 @@ static enum mcds__step cache_hold_tag_decide(struct mcds__cache_change *call,
     assert(generation->state <= MCDS__CACHE_DAMAGED);
     bool has_number = was_held || generation->state == MCDS__CACHE_ALIVE;
     uint64_t number = has_number ? generation->number : mcds__random_u64(operation->env);
-    cache_hold_set_write(call, write, cache_hold_ttl_ms(call, was_held),
-                         mcds__cache_generation_frame(generation, MCDS__CACHE_HELD, number));
-    return MCDS__ASK;
+    return cache_hold_set_write(
+        call, write, cache_hold_ttl_ms(call, was_held),
+        mcds__cache_generation_frame(generation, MCDS__CACHE_HELD, number));
 }
 
 static const struct mcds__operation_kind cache_hold_tag_kind = MCDS__CACHE_CHANGE_KIND(

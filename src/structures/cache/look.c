@@ -257,7 +257,7 @@ static bool look_may_replace(const struct mcds__cache_look *look,
                              const struct mcds__operation *operation)
 {
     return claim->is_whole && claim->item.kind == MCDS__CACHE_FAILED &&
-           look->refresh_cas.connection == 0 &&
+           look->refresh_cas.connection == 0 && claim->cas.connection != 0 &&
            mcds__wall_ms(operation->env) >= claim->item.fresh_till_ms;
 }
 

@@ -278,7 +278,7 @@ static enum mcds__step put_take_renewed(struct mcds__cache_put *put,
 {
     assert(put->end == MCDS__CACHE_END_RENEW);
     put->is_renewed = true;
-    if (reply->cas.connection == 0)
+    if (reply->cas.connection == 0 && put->stage == PUT_WRITE)
         return put_ask_check(put, operation);
     put->claim->cas[0] = reply->cas.unique;
     put->claim->cas[1] = reply->cas.connection;
@@ -331,7 +331,10 @@ static enum mcds__step put_take_check(struct mcds__cache_put *put,
     if (put->is_renewed)
         return put_take_renewed(put, operation, &look->reply);
     put->cas = look->reply.cas;
-    return put_ask_write(put, operation);
+    if (put->cas.connection != 0)
+        return put_ask_write(put, operation);
+    (void)mcds__operation_lack_cas(operation);
+    return mcds__cache_end(operation, put->doubt);
 }
 
 enum mcds__step mcds__cache_put_step(struct mcds__cache_put *put,

@@ -121,7 +121,7 @@ static enum mcds__step once_begin_take_mine(struct once_begin *call,
                                             const struct mcds__once_value *value)
 {
     mcds_once_run *run = call->run;
-    assert(value->kind == MCDS__ONCE_IS_RUNNING && value->token[1] <= run->token[1]);
+    assert(value->kind == MCDS__ONCE_IS_RUNNING);
     run->mine = true;
     run->doubt = false;
     run->token[1] = value->token[1];
@@ -156,11 +156,14 @@ static enum mcds__step once_begin_act(struct once_begin *call)
                                    &detail);
     if (result != MCDS_OK)
         return mcds__operation_explain(operation, result, detail);
+    if (value.kind == MCDS__ONCE_IS_FREE && get->reply.cas.connection == 0)
+        return mcds__operation_lack_cas(operation);
     if (value.kind == MCDS__ONCE_IS_FREE)
         return call->stage == ONCE_READ || call->requests[WRITE].command == MCDS_ADD
                    ? once_begin_ask_claim(call, get->reply.cas)
                    : once_begin_again(call);
-    if (value.kind == MCDS__ONCE_IS_RUNNING && value.token[0] == call->run->token[0])
+    if (value.kind == MCDS__ONCE_IS_RUNNING && value.token[0] == call->run->token[0] &&
+        value.token[1] <= call->run->token[1])
         return once_begin_take_mine(call, &value);
     if (value.request != 0 && call->request != 0 && value.request != call->request)
         return mcds__operation_finish(operation, MCDS_EXISTS);

@@ -94,7 +94,7 @@ static enum mcds__step once_end_take_renewed(struct once_end *call)
     const mcds_cas_token cas = call->request.reply.cas;
     assert(call->kind == MCDS__ONCE_IS_RUNNING);
     call->is_renewed = true;
-    if (cas.connection == 0)
+    if (cas.connection == 0 && call->stage == END_WRITE)
         return once_end_ask_check(call);
     call->run->cas[0] = cas.unique;
     call->run->cas[1] = cas.connection;
@@ -149,11 +149,11 @@ static enum mcds__step once_end_take_check(struct once_end *call)
         return once_end_finish(call, MCDS_LOST);
     if (value.kind != MCDS__ONCE_IS_RUNNING)
         return once_end_finish(call, value.kind == call->kind ? MCDS_OK : MCDS_LOST);
-    if (call->is_renewed) {
-        assert(reply->cas.connection != 0);
+    if (call->is_renewed)
         return once_end_take_renewed(call);
-    }
     call->cas = reply->cas;
+    if (call->cas.connection == 0)
+        return mcds__operation_lack_cas(&call->base);
     return once_end_ask_write(call);
 }
 

@@ -76,6 +76,16 @@ static enum mcds__step once_change_ask_write(struct once_change *call,
     return mcds__operation_ask_repeatable(&call->base, &call->request, 1);
 }
 
+/* Replace what was read. */
+static enum mcds__step once_change_replace(struct once_change *call, enum mcds__once_kind kind,
+                                           uint64_t request)
+{
+    mcds_cas_token cas = call->request.reply.cas;
+    assert(call->stage == CHANGE_LOOK);
+    return cas.connection == 0 ? mcds__operation_lack_cas(&call->base)
+                               : once_change_ask_write(call, kind, request, cas);
+}
+
 /* Reads the key again after a pause; NULL: others have changed the key. */
 static enum mcds__step once_change_again(struct once_change *call, const mcds_reply *trouble)
 {
@@ -94,7 +104,7 @@ static enum mcds__step once_change_forget(struct once_change *call,
 {
     if (value != NULL && value->kind == MCDS__ONCE_IS_FREE)
         return mcds__operation_finish(&call->base, call->doubt ? MCDS_OK : MCDS_NOT_FOUND);
-    return once_change_ask_write(call, MCDS__ONCE_IS_FREE, 0, call->request.reply.cas);
+    return once_change_replace(call, MCDS__ONCE_IS_FREE, 0);
 }
 
 static enum mcds__step once_change_settle(struct once_change *call,
@@ -107,8 +117,7 @@ static enum mcds__step once_change_settle(struct once_change *call,
     if (value->kind == MCDS__ONCE_IS_RUNNING &&
         !mcds__once_has_vanished(value, mcds__wall_ms(operation->env)))
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(RUNNING));
-    return once_change_ask_write(call, MCDS__ONCE_IS_DONE, value->request,
-                                 call->request.reply.cas);
+    return once_change_replace(call, MCDS__ONCE_IS_DONE, value->request);
 }
 
 static enum mcds__step once_change_take_look(struct once_change *call)

@@ -271,6 +271,8 @@ static enum mcds__step use_claim(struct mcds__queue_next *next)
         return pass_part(next, true, 0);
     if (next->claim_code == MCDS__MAP_PRESENT)
         return pass_part(next, false, number);
+    if (number < 0)
+        return mcds__operation_finish(&next->base, MCDS_CORRUPT);
     if (next->sight.lacks_memory)
         return next_fail_memory(next);
     mcds__queue_set_receipt(next, number);

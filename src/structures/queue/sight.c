@@ -31,8 +31,7 @@ void mcds__queue_see_part(struct mcds__queue_next *next, mcds_bytes value, int64
 
 void mcds__queue_set_receipt(struct mcds__queue_next *next, int64_t number)
 {
-    assert(number >= 0);
-    number &= ~MCDS__JOBS_WAS_LOST;
+    number &= INT64_MAX & ~MCDS__JOBS_WAS_LOST; /* a damaged one may be negative */
     next->receipt = (struct mcds__jobs_receipt){
         (uint64_t)number >> MCDS__JOBS_TRIES_BITS,
         (uint32_t)(number & ((1 << MCDS__JOBS_TRIES_BITS) - 1)),
