@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "load/moved_clock.h"
+#include "queue/queue.h"
 #include "table/nouns.h"
 
 #define NUMBER_TEXT 24
@@ -24,9 +26,6 @@ const char *why_omitted(const struct noun *noun)
         return "ids stay unique in another store without it, if the clocks agree";
     if (noun->open == once_open)
         return "its results expire; 'once KEY --settle' stores one in another store";
-    if (noun->open == queue_open)
-        return "the workers of both stores would do its jobs; to move the jobs to the store "
-               "URI, run 'queue work NAME -- mcds -s URI queue push NAME --file -'";
     if (noun->open == limit_open)
         return "its buckets are full where it is not";
     if (noun->open == views_open)
@@ -172,6 +171,37 @@ static int fetch_semaphore(mcds_store *store, struct command *structure)
     return result;
 }
 
+/* A job that is claimed keeps the end of its claim, and a delayed one the time at which it is due. */
+static bool see_job(void *context, const mcds_queue_entry *entry)
+{
+    char tries[NUMBER_TEXT];
+    char due[NUMBER_TEXT];
+    bool is_later = entry->state == MCDS_JOB_CLAIMED || entry->state == MCDS_JOB_DELAYED;
+    mcds_bytes fields[] = {
+        mcds_text(job_state_word(entry->state)),
+        write_number(tries, (int64_t)entry->tries),
+        write_number(due, is_later ? system_wall_ms() + (int64_t)entry->ms : 0),
+        entry->job,
+    };
+    return put(context, fields, 4);
+}
+
+/* The dead jobs come last: a job that becomes dead meanwhile is there twice, and is not missed. */
+static int fetch_queue(mcds_store *store, struct command *structure, struct fetch *fetch)
+{
+    mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
+    mcds_queue *queue = NULL;
+    options.flags = MCDS_QUEUE_MAY_LOSE; /* it only reads */
+    int result = mcds_queue_open(store, structure->arguments[0], &options, &queue);
+    if (result == MCDS_OK)
+        result = mcds_queue_scan(queue, 0, see_job, fetch);
+    bool is_lost = result == MCDS_LOST;
+    if (result == MCDS_OK || is_lost)
+        result = mcds_queue_dead(queue, 0, see_job, fetch);
+    mcds_queue_close(queue);
+    return result == MCDS_OK && is_lost ? MCDS_LOST : result;
+}
+
 static int fetch_log(mcds_store *store, struct command *structure, struct fetch *fetch)
 {
     mcds_log *log = NULL;
@@ -205,6 +235,8 @@ int fetch(mcds_store *store, const struct noun *noun, const char *name, struct w
         result = fetch_log(store, &structure, &fetch);
     else if (noun->open == semaphore_open)
         result = fetch_semaphore(store, &structure);
+    else if (noun->open == queue_open)
+        result = fetch_queue(store, &structure, &fetch);
     else
         result = fetch_array(store, &structure, &fetch);
     bool is_there = result == MCDS_OK || result == MCDS_LOST;

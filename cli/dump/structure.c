@@ -16,7 +16,7 @@ bool is_dumped(const struct noun *noun)
 {
     return noun->open == counter_open || noun->open == set_open || noun->open == table_open ||
            noun->open == list_open || noun->open == log_open || noun->open == array_open ||
-           noun->open == semaphore_open;
+           noun->open == semaphore_open || noun->open == queue_open;
 }
 
 void structure_describe(struct command *structure, const struct noun *noun, const char *name)

@@ -13,12 +13,14 @@
 #include "io/exit.h"
 #include "parse/shell_words.h"
 #include "parse/values.h"
+#include "queue/queue.h"
 #include "table/commands.h"
 #include "table/nouns.h"
 
 #define PARTS_FIRST 65536
 /* Times beyond it do not fit into a clock of nanoseconds. */
 #define TIME_MAX_MS INT64_C(9000000000000)
+#define JOB_TRIES_MAX 65535
 
 bool dump_reader_open(struct dump_reader *reader, const struct noun *nouns, int fd,
                       const char *path)
@@ -158,6 +160,8 @@ static enum record take_structure(struct dump_reader *reader)
                        reader->fields[i]);
     if (!is_in_order(reader))
         return damaged(reader, "the structures are not in order");
+    if (noun->open == queue_open && reader->may_lose)
+        structure_give(&reader->structure, OPTION_MAY_LOSE, 0);
     reader->noun_before = noun;
     reader->is_within = true;
     reader->here = 0;
@@ -188,6 +192,25 @@ static bool take_signed(const struct dump_reader *reader, size_t field, int64_t 
     return is_text(reader, field) && parse_signed(reader->fields[field], out);
 }
 
+static bool take_time(const struct dump_reader *reader, size_t field, int64_t *out)
+{
+    return take_signed(reader, field, out) && *out >= 0 && *out < TIME_MAX_MS;
+}
+
+/* A job that is waiting or dead has no time. */
+static bool take_job(struct dump_reader *reader)
+{
+    struct element *element = &reader->element;
+    if (reader->field_count != 5 || !is_text(reader, 1) ||
+        !job_state_of(reader->fields[1], &element->state))
+        return false;
+    bool is_later = element->state == MCDS_JOB_DELAYED || element->state == MCDS_JOB_CLAIMED;
+    bool was_claimed = element->state == MCDS_JOB_CLAIMED || element->state == MCDS_JOB_DEAD;
+    return take_signed(reader, 2, &element->number) && element->number >= was_claimed &&
+           element->number <= JOB_TRIES_MAX && take_time(reader, 3, &element->due_ms) &&
+           (element->due_ms > 0) == is_later;
+}
+
 /* The numbers and the key before the last field; false: the noun has others. */
 static bool take_fields(struct dump_reader *reader, bool *has_bytes_out)
 {
@@ -206,10 +229,11 @@ static bool take_fields(struct dump_reader *reader, bool *has_bytes_out)
         return reader->field_count == 3 && take_signed(reader, 1, &element->number) &&
                element->number > 0;
     if (noun->open == log_open)
-        return reader->field_count == 4 && take_signed(reader, 1, &element->number) &&
-               take_signed(reader, 2, &element->filed_ms) && element->number > 0 &&
-               element->number < TIME_MAX_MS && element->filed_ms > 0 &&
-               element->filed_ms < TIME_MAX_MS;
+        return reader->field_count == 4 && take_time(reader, 1, &element->number) &&
+               take_time(reader, 2, &element->filed_ms) && element->number > 0 &&
+               element->filed_ms > 0;
+    if (noun->open == queue_open)
+        return take_job(reader);
     if (noun->open != table_open)
         return reader->field_count == 2;
     if (reader->field_count != 3 || reader->lengths[1] < 1 || reader->lengths[1] > ELEMENT_MAX)
@@ -239,6 +263,9 @@ static enum record take_element(struct dump_reader *reader)
     if (reader->structure.noun->open == set_open &&
         (element->bytes.length < 1 || element->bytes.length > ELEMENT_MAX))
         return damaged(reader, "an element that is empty or longer than 1024 bytes");
+    if (reader->structure.noun->open == queue_open &&
+        element->bytes.length > MCDS_QUEUE_JOB_MAX)
+        return damaged(reader, "a job of more than 64 KB");
     reader->parts_length = 0;
     reader->here++;
     reader->elements++;

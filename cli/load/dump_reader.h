@@ -20,10 +20,12 @@ enum record {
 
 /* Its fields depend on the noun. Valid until the next record. */
 struct element {
-    int64_t number;   /* counter: value; bag: count; log: the event's own time */
+    int64_t number;   /* counter: value; bag: count; log: the event's own time; queue: tries */
     int64_t filed_ms; /* log */
-    mcds_bytes key;   /* table */
-    mcds_bytes bytes; /* all others but counter: element, value or event */
+    int64_t due_ms;   /* queue; 0: at once */
+    mcds_job_state state; /* queue */
+    mcds_bytes key;       /* table */
+    mcds_bytes bytes;     /* all others but counter: element, value or event */
 };
 
 struct dump_reader {
@@ -35,6 +37,7 @@ struct dump_reader {
     unsigned long line;
     struct sum *all;
     struct sum *one; /* of the structure */
+    bool may_lose;   /* jobs that are loaded */
     bool is_within;  /* a structure */
     struct command structure;
     char name[ELEMENT_MAX + 1];

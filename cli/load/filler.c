@@ -1,6 +1,7 @@
 /* Filler: several structures are open at once, as each ends only when all of its operations have
- * ended. The values of a list and the events of a log are put in order: one operation of each list
- * is in flight at a time, and of a log nothing else, as the clock has moved. */
+ * ended. The values of a list, the jobs of a queue and the events of a log are put in order: one
+ * operation of each list or queue is in flight at a time, and of a log nothing else, as the clock
+ * has moved. */
 #include "load/filler.h"
 
 #include <stdio.h>
@@ -21,6 +22,9 @@
 #define LATE_MS 60000
 #define CHUNK_MS 604800
 #define CLOCKS_MS INT64_C(30000) /* that a log allows for clocks and slow puts */
+/* The longest delay of a job. Jobs that are due within the same second are put together. */
+#define DELAY_MS_MAX (INT64_C(7) * 24 * 3600 * 1000)
+#define SECOND_MS 1000
 
 struct filled {
     bool is_open;
@@ -30,8 +34,8 @@ struct filled {
     void *handle;
     uint32_t in_flight;
     uint64_t elements;
-    struct chunk chunk; /* of a list, a log or an array */
-    int64_t when_ms;    /* of the events of the chunk */
+    struct chunk chunk; /* of a list, a queue, a log or an array */
+    int64_t when_ms;    /* of the events of the chunk; when its jobs are due, or 0 */
     int64_t filed_ms;
 };
 
@@ -120,6 +124,15 @@ static bool note_start(struct filler *filler, struct filled *filled, int result)
     return is_fine(filler);
 }
 
+/* From now to the time at which the jobs of the chunk are due. */
+static uint64_t delay_of(const struct filled *filled)
+{
+    int64_t left_ms = filled->when_ms - system_wall_ms();
+    if (left_ms > DELAY_MS_MAX) /* the clocks of the two hosts differ */
+        left_ms = DELAY_MS_MAX;
+    return left_ms > 0 ? (uint64_t)left_ms : 0;
+}
+
 /* Puts the chunk with one operation, which reads its memory until it has ended. */
 static bool put_chunk(struct filler *filler, struct filled *filled)
 {
@@ -130,6 +143,9 @@ static bool put_chunk(struct filler *filler, struct filled *filled)
     if (noun->open == list_open) {
         result = mcds_list_push_many_start(filled->handle, chunk_values(chunk), chunk->count,
                                            NULL, filler->pipeline, tag);
+    } else if (noun->open == queue_open) {
+        result = mcds_queue_push_many_start(filled->handle, chunk_values(chunk), chunk->count,
+                                            delay_of(filled), NULL, filler->pipeline, tag);
     } else if (noun->open == log_open) {
         filler->clock->ms = filled->filed_ms;
         result = mcds_log_put_many_start(filled->handle, filled->when_ms, chunk_values(chunk),
@@ -193,6 +209,21 @@ static bool add_event(struct filler *filler, struct filled *filled,
     return keep(filler, filled, element->bytes);
 }
 
+/* Jobs that are due at the same time are put together. */
+static bool add_job(struct filler *filler, struct filled *filled, const struct element *element)
+{
+    int64_t due_ms = (element->due_ms + SECOND_MS - 1) / SECOND_MS * SECOND_MS;
+    if (element->state == MCDS_JOB_DEAD)
+        return note_start(filler, filled,
+                          mcds_queue_push_dead_start(filled->handle, element->bytes,
+                                                     (uint32_t)element->number,
+                                                     filler->pipeline, tag_of(filler, filled)));
+    if ((due_ms != filled->when_ms || is_full(&filled->chunk)) && !empty_chunk(filler, filled))
+        return false;
+    filled->when_ms = due_ms;
+    return keep(filler, filled, element->bytes);
+}
+
 static bool add_to_set(struct filler *filler, struct filled *filled,
                        const struct element *element)
 {
@@ -226,6 +257,8 @@ bool filler_add(struct filler *filler, const struct element *element)
                                                filler->pipeline, tag));
     if (noun->open == log_open)
         return add_event(filler, filled, element);
+    if (noun->open == queue_open)
+        return add_job(filler, filled, element);
     if (noun->open == list_open && is_full(&filled->chunk) && !empty_chunk(filler, filled))
         return false;
     return keep(filler, filled, element->bytes);
@@ -253,6 +286,30 @@ static int make_semaphore(mcds_semaphore *semaphore)
     return result == MCDS_OK ? mcds_semaphore_release(semaphore, &permit) : result;
 }
 
+struct id {
+    uint8_t bytes[64];
+    size_t length;
+};
+
+static bool see_id(void *context, const mcds_queue_entry *entry)
+{
+    struct id *id = context;
+    if (entry->id.length <= sizeof id->bytes)
+        memcpy(id->bytes, entry->id.data, id->length = entry->id.length);
+    return false;
+}
+
+/* A dead job is handed out to no worker. */
+static int make_empty_queue(mcds_queue *queue)
+{
+    struct id id = {.length = 0};
+    int result = mcds_queue_push_dead(queue, mcds_text(""), 1);
+    if (result == MCDS_OK)
+        result = mcds_queue_dead(queue, 1, see_id, &id);
+    return result == MCDS_OK ? mcds_queue_discard(queue, (mcds_bytes){id.bytes, id.length})
+                             : result;
+}
+
 /* Makes a structure that has no elements. */
 static int make_empty(struct filler *filler, struct filled *filled)
 {
@@ -273,6 +330,8 @@ static int make_empty(struct filler *filler, struct filled *filled)
     }
     if (noun->open == semaphore_open)
         return make_semaphore(filled->handle);
+    if (noun->open == queue_open)
+        return make_empty_queue(filled->handle);
     return noun->open == log_open ? make_empty_log(filler, filled)
                                   : mcds_array_set(filled->handle, NULL, 0);
 }

@@ -61,6 +61,14 @@ static int refuse(struct load *load, int status, const char *result, const char 
     return load->status = status;
 }
 
+static const char *result_of(int status)
+{
+    return status == STATUS_IO         ? "MCDS_IO"
+           : status == STATUS_INTERNAL ? "MCDS_NO_MEMORY"
+           : status == STATUS_PROTOCOL ? "MCDS_UNSUPPORTED"
+                                       : "MCDS_CORRUPT";
+}
+
 static int refuse_bad(struct load *load)
 {
     char sentence[SENTENCE_MAX + 80];
@@ -69,11 +77,7 @@ static int refuse_bad(struct load *load)
     (void)snprintf(sentence, sizeof sentence, "load: %s; %s", reader->sentence,
                    has_begun ? "the file has changed, and the load is not whole"
                              : "nothing was loaded");
-    return refuse(load, reader->status,
-                  reader->status == STATUS_IO         ? "MCDS_IO"
-                  : reader->status == STATUS_INTERNAL ? "MCDS_NO_MEMORY"
-                                                      : "MCDS_CORRUPT",
-                  sentence);
+    return refuse(load, reader->status, result_of(reader->status), sentence);
 }
 
 /* Prints this thread's last failure. */
@@ -429,6 +433,7 @@ int load_run(struct session *session, const struct command *command)
                                  strcmp(path, "-") == 0 ? "standard input" : path)) {
         status = refuse(load, STATUS_INTERNAL, "MCDS_NO_MEMORY", "load: out of memory");
     } else {
+        load->reader.may_lose = is_given(command, OPTION_MAY_LOSE);
         progress_begin(&load->progress, "elements", "loaded",
                        progress_is_wanted(session->output.quiet, false));
         status = load_file(load);

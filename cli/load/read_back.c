@@ -7,16 +7,22 @@
 #include "io/interrupt.h"
 #include "table/nouns.h"
 
-/* The events of a log may have expired since they were loaded; lost ones leave a gap, which is LOST.
- * Other programs may have added to a structure. */
+/* The events of a log may have expired since they were loaded, and the jobs of a queue may be done.
+ * If they were lost instead, the result is LOST. */
+static bool may_shrink(const struct noun *noun)
+{
+    return noun->open == log_open || noun->open == queue_open;
+}
+
+/* Other programs may have added to a structure. */
 static int compare(const struct dump_reader *reader, mcds_store *store, struct writer *writer,
                    struct progress *progress)
 {
     const struct noun *noun = reader->structure.noun;
     int result = fetch(store, noun, reader->name, writer, progress);
     if (result == MCDS_NOT_FOUND)
-        result = reader->here > 0 && noun->open != log_open ? MCDS_LOST : MCDS_OK;
-    if (result == MCDS_OK && writer->here < reader->here && noun->open != log_open)
+        result = reader->here > 0 && !may_shrink(noun) ? MCDS_LOST : MCDS_OK;
+    if (result == MCDS_OK && writer->here < reader->here && !may_shrink(noun))
         result = MCDS_LOST;
     return result;
 }

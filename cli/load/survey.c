@@ -7,6 +7,7 @@
 
 #include "dump/structure.h"
 #include "io/exit.h"
+#include "io/failure.h"
 #include "table/nouns.h"
 
 #define CHUNK 256
@@ -56,6 +57,11 @@ static bool see_event(void *context, const mcds_log_event *event)
     return see_bytes(context, event->event);
 }
 
+static bool see_job(void *context, const mcds_queue_entry *entry)
+{
+    return see_bytes(context, entry->job);
+}
+
 static bool see_holder(void *context, const mcds_semaphore_holder *holder)
 {
     return see_bytes(context, mcds_text(holder->label));
@@ -79,6 +85,8 @@ static int start_look(struct survey *survey, struct row *row, uint64_t tag)
         return mcds_list_scan_start(row->handle, 0, 1, see_bytes, NULL, pipeline, tag);
     if (noun->open == log_open)
         return mcds_log_scan_start(row->handle, &range, see_event, NULL, NULL, pipeline, tag);
+    if (noun->open == queue_open)
+        return mcds_queue_scan_start(row->handle, 1, see_job, NULL, pipeline, tag);
     if (noun->open == semaphore_open)
         return mcds_semaphore_holders_start(row->handle, see_holder, NULL, pipeline, tag);
     return mcds_array_scan_start(row->handle, see_bytes, NULL, pipeline, tag);
@@ -90,6 +98,12 @@ static int judge(int result)
     bool is_there = result == MCDS_INVALID || result == MCDS_CORRUPT || result == MCDS_LOST ||
                     result == MCDS_OVERFLOW || result == MCDS_BUSY;
     return is_there ? MCDS_OK : result;
+}
+
+/* It is opened in one way only: another handle could not read more. */
+static bool has_one_form(const struct noun *noun)
+{
+    return noun->open == counter_open || noun->open == queue_open;
 }
 
 /* Begins to ask for the structure that the reader has. False: its options cannot be used. */
@@ -104,7 +118,7 @@ static bool start_row(struct survey *survey)
     row->value = (mcds_counter_value)MCDS_COUNTER_VALUE_INIT;
     row->handle = NULL;
     int result = structure_open(survey->store, &row->named.command, &own);
-    if (result == MCDS_OK && row->named.command.noun->open == counter_open) {
+    if (result == MCDS_OK && has_one_form(row->named.command.noun)) {
         row->handle = own;
     } else if (result == MCDS_OK) {
         struct command plain;
@@ -139,12 +153,16 @@ static bool finish_rows(struct survey *survey)
     return goes_on;
 }
 
+/* The options cannot be used, or the store cannot keep such a structure. */
 static bool refuse_options(struct survey *survey)
 {
     struct dump_reader *reader = survey->reader;
-    reader->status = STATUS_DATA;
+    char said[FAILURE_CAPACITY];
+    bool is_store = mcds_last_error()->result == MCDS_UNSUPPORTED;
+    reader->status = is_store ? STATUS_PROTOCOL : STATUS_DATA;
+    describe_failure(said, NULL);
     (void)snprintf(reader->sentence, sizeof reader->sentence, "%.200s: line %lu: %s",
-                   reader->path, reader->line, mcds_errmsg());
+                   reader->path, reader->line, said);
     return false;
 }
 

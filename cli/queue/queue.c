@@ -2,6 +2,7 @@
 #include "queue/queue.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "io/failure.h"
 #include "table/nouns.h"
@@ -125,19 +126,33 @@ void queue_print_changed(struct output *output, const struct command *command,
     output_word(output, "done", command->verb->done);
 }
 
-static const char *state_of(mcds_job_state state)
+static const char *const state_words[] = {
+    [MCDS_JOB_WAITING] = "waiting",
+    [MCDS_JOB_DELAYED] = "delayed",
+    [MCDS_JOB_CLAIMED] = "claimed",
+    [MCDS_JOB_DEAD] = "dead",
+};
+
+const char *job_state_word(mcds_job_state state)
 {
-    return state == MCDS_JOB_WAITING   ? "waiting"
-           : state == MCDS_JOB_DELAYED ? "delayed"
-           : state == MCDS_JOB_CLAIMED ? "claimed"
-                                       : "dead";
+    return state_words[state];
+}
+
+bool job_state_of(const char *word, mcds_job_state *state_out)
+{
+    for (size_t i = 0; i < sizeof state_words / sizeof state_words[0]; i++) {
+        *state_out = (mcds_job_state)i;
+        if (strcmp(word, state_words[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 static bool print_job(void *context, const mcds_queue_entry *entry)
 {
     struct output *output = context;
     output_begin(output);
-    output_text(output, "state", state_of(entry->state), SHOWN);
+    output_text(output, "state", job_state_word(entry->state), SHOWN);
     output_unsigned(output, "tries", entry->tries, SHOWN);
     if (output->json)
         output_unsigned(output, "ms", entry->ms, HIDDEN);

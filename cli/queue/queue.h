@@ -10,6 +10,10 @@
 /* Lost parts in a row that one command passes over. */
 #define QUEUE_LOSSES_MAX 64
 
+/* The word for a state, and back. False: no state has the word. */
+const char *job_state_word(mcds_job_state state);
+bool job_state_of(const char *word, mcds_job_state *state_out);
+
 /* Claims a job, and passes over parts that the store has lost. Reports them in one line; *lost_out
  * is their number. MCDS_LOST: there are too many, or the queue is lost; this is not reported. */
 int queue_claim(const struct session *session, const struct command *command, mcds_queue *queue,

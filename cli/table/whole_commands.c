@@ -148,8 +148,8 @@ const struct verb dump_verbs[] = {
      .options = BIT(OPTION_ALL) | BIT(OPTION_OUTPUT),
      .run = dump_run,
      .help =
-         "Write counters, sets, tables, lists, logs and arrays with their options, and the "
-         "number "
+         "Write counters, sets, tables, lists, logs, arrays and queues with their options, and "
+         "the number "
          "of permits of semaphores, as lines of text, from which load makes them again, in any "
          "store. Others may use the store "
          "meanwhile: of each structure the dump has what a scan sees. What cannot be dumped "
@@ -165,14 +165,17 @@ const struct verb dump_verbs[] = {
 const struct verb load_verbs[] = {
     {.word = "",
      .arguments = takes_dump_file,
-     .options = BIT(OPTION_REPLACE) | BIT(OPTION_RESUME),
+     .options = BIT(OPTION_REPLACE) | BIT(OPTION_RESUME) | BIT(OPTION_MAY_LOSE),
      .makes = true,
      .run = load_run,
      .done = "loaded",
      .help =
          "Make the structures of a dump. The file is checked to its end first, and nothing is "
          "loaded when it is damaged or cut off, or when one of its structures exists. Events "
-         "keep their times; those that a log no longer keeps are left out. Until the load has "
+         "keep their times; those that a log no longer keeps are left out. A job that was "
+         "delayed or claimed is due at its time, or up to a second later; tries begin again at "
+         "0, except of dead jobs. A queue "
+         "needs --may-lose on memcached. Until the load has "
          "ended, no other program should change these structures, and the table mcds-load:SUM "
          "says how far it is; SUM is the checksum of the dump. Prints 'loaded' and the "
          "numbers of structures and elements."},

@@ -227,6 +227,21 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_many_start(mcds_queue *queue, const mc
                                                      size_t *pushed_out,
                                                      mcds_pipeline *pipeline, uint64_t tag);
 
+/* Adds a dead job, for instance one that was copied from another queue. Makes the queue if it does
+ * not exist. mcds_queue_dead visits the job like those that were claimed too often.
+ * Arguments:   job    0 bytes to 64 KB
+ *              tries  how often the job was claimed; at most 65 535; 0 = 1
+ * Returns:     as mcds_queue_push
+ * Cost:        1. A handle's first push takes 1 more, or 4 more if it makes the queue
+ * Lost reply:  as mcds_queue_push
+ * Lifetime:    X_start copies the bytes of the job
+ * Threads:     any */
+MCDS_API MCDS_CHECKED int mcds_queue_push_dead(mcds_queue *queue, mcds_bytes job,
+                                               uint32_t tries);
+MCDS_API MCDS_CHECKED int mcds_queue_push_dead_start(mcds_queue *queue, mcds_bytes job,
+                                                     uint32_t tries, mcds_pipeline *pipeline,
+                                                     uint64_t tag);
+
 /* Calls done for the previous job, which is the one that the caller holds, if any. Then claims
  * the first job that is due. If no job is due, the call polls at intervals of up to 100 ms, until
  * a job is due or wait_ms have passed.

@@ -17,7 +17,7 @@ from fixture import SKIPPED, Fixture, is_possible
 from relay import Relay
 
 MCDS = os.path.abspath(sys.argv[1])
-DONE, NO, DATA, UNREACHABLE, IO, BUSY, LOST, AMBIGUOUS = 0, 1, 65, 69, 74, 75, 79, 80
+DONE, NO, DATA, UNREACHABLE, IO, BUSY, PROTOCOL, LOST, AMBIGUOUS = 0, 1, 65, 69, 74, 75, 76, 79, 80
 TIMEOUT = "60s"
 WAIT_S = 300
 UNORDERED = (b"set", b"table")
@@ -229,6 +229,47 @@ class DumpTest(unittest.TestCase):
             self.must(self.lmdb, "load", self.file, namespace="bad", code=DATA)
         self.write(self.resum(dump.replace(b"permits=5\n", b"permits=5\n+\tx\n").replace(b"sum\t0", b"sum\t1")))
         self.must(self.lmdb, "load", self.file, namespace="bad", code=DATA)
+
+    def jobs(self, dump, *states):
+        """The times and the jobs of a dump, of these states."""
+        rows = [line.split(b"\t", 4)[1:] for line in dump.splitlines() if line.startswith(b"+\t")]
+        return [(int(row[2]), row[3]) for row in rows if row[0] in states]
+
+    def test_queues(self):
+        """Each job is handed out in the other store, once, in the order of the pushes; a dead one stays dead."""
+        jobs = [b"job %05d %s" % (i, b"x" * random.randrange(2000)) for i in range(100)]
+        jobs += [bytes([byte]) * 3 for byte in range(0, 256, 5) if byte not in b"\n\r'\\"]
+        self.must(self.lmdb, "queue", "push", "q", "dead", "slow")
+        self.must(self.lmdb, "-q", "queue", "work", "q", "--tries", "1", "--max-jobs", "1", "--", "false", code=NO)
+        self.must(self.lmdb, "queue", "next", "q", "--visible", "1h")
+        self.must(self.lmdb, "queue", "push", "q", "later", "--delay", "2h")
+        self.must(self.lmdb, "queue", "push", "q", data=b"".join(quoted(job) + b"\n" for job in jobs))
+        large = random.randbytes(65536)
+        self.write(large)
+        self.must(self.lmdb, "queue", "push", "q", "--file", self.file)
+        self.must(self.lmdb, "queue", "push", "none", "x")
+        self.must(self.lmdb, "queue", "work", "none", "--until-empty", "--", "true")
+        dump = self.must(self.lmdb, "dump", "q", "none")
+        self.assertEqual([lines[0] for lines in elements(dump)], [b"structure\tqueue\tnone", b"structure\tqueue\tq"])
+        self.assertEqual([job for _, job in self.jobs(dump, b"claimed", b"delayed", b"dead")], [b"slow", b"later", b"dead"])
+        done = self.mcds(self.memcached, "load", "-", data=dump)
+        self.assertEqual((done.returncode, b"give --may-lose; nothing was loaded" in done.stderr), (PROTOCOL, True), done)
+        self.assertEqual(self.must(self.memcached, "ls"), b"")
+        self.must(self.memcached, "load", "-", "--may-lose", data=dump)
+        self.must(self.memcached, "load", "-", "--may-lose", data=dump, code=NO)
+        self.assertEqual(self.must(self.memcached, "queue", "count", "none"), b"0\t0\t0\t0\n")
+        self.assertEqual(self.must(self.memcached, "queue", "dead", "q").split(b"\t")[1:], [b"1", b"dead\n"])
+        before = self.jobs(dump, b"claimed", b"delayed")
+        after = self.jobs(self.must(self.memcached, "dump", "q"), b"delayed")
+        self.assertEqual([job for _, job in before], [job for _, job in after])
+        for (due, _), (later, _) in zip(before, after):
+            self.assertTrue(due <= later < due + 60_000, (before, after))
+        self.must(self.memcached, "queue", "work", "q", "--may-lose", "--wait", "0", "--", "sh", "-c", "cat >>done; echo >>done")
+        with open(os.path.join(self.folder, "done"), "rb") as file:
+            self.assertEqual(file.read(), b"".join(job + b"\n" for job in jobs + [large]))
+        self.assertEqual(self.must(self.memcached, "queue", "count", "q"), b"0\t2\t0\t1\n")
+        for line in (b"+\twaiting\t0\t5\tx", b"+\tdelayed\t0\t0\tx", b"+\tdead\t0\t0\tx", b"+\tasleep\t0\t0\tx", b"+\twaiting\t0\tx"):
+            self.check_refused(self.resum(b"mcds-dump\t1\nstructure\tqueue\tq\n" + line + b"\nsum\t1\tx\nend\t1\t1\t0\tx\n"), line)
 
     def test_a_log_whose_events_are_over(self):
         """The dump is older than what its log keeps: the log is made, with its options and without events."""

@@ -382,6 +382,32 @@ static void a_job_that_fails_too_often_is_dead(struct suite *suite)
     close_pair(&pair);
 }
 
+/* A dead job can be added as one, and makes the queue. */
+static void a_dead_job_can_be_pushed(struct suite *suite)
+{
+    struct pair pair;
+    struct seen_dead seen = {.count = 0};
+    open_pair(suite, &pair, 2);
+    CHECK(MCDS_OK, suite, mcds_queue_push_dead, pair.mine, mcds_text("bad"), 2);
+    check_counts(suite, &pair, 0, 0, 0, 1);
+    CHECK(MCDS_OK, suite, mcds_queue_dead, pair.mine, 0, see_dead, &seen);
+    assert_int_equal(seen.count, 1);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_queue_next, pair.mine, 0, &pair.job, &pair.value);
+    CHECK(MCDS_OK, suite, mcds_queue_push_dead, pair.mine, mcds_text("bad"), 2);
+    CHECK_OTHER(MCDS_OK, suite, mcds_queue_push_dead, pair.theirs, mcds_text(""), 1);
+    check_counts(suite, &pair, 0, 0, 0, 3);
+    CHECK(MCDS_OK, suite, mcds_queue_discard, pair.mine, (mcds_bytes){seen.id, seen.id_length});
+    CHECK(MCDS_OK, suite, mcds_queue_push, pair.mine, mcds_text("good"), 0);
+    take_mine(suite, &pair, "good");
+    check_counts(suite, &pair, 0, 0, 1, 2);
+    CHECK(MCDS_OK, suite, mcds_queue_drop, pair.mine);
+    CHECK_OTHER(MCDS_OK, suite, mcds_queue_push_dead, pair.theirs, mcds_text("new"), 1);
+    check_counts(suite, &pair, 0, 0, 0, 1);
+    CHECK(MCDS_INVALID, suite, mcds_queue_push_dead, pair.mine, mcds_text("bad"), 65536);
+    CHECK_SENTENCE("tries");
+    close_pair(&pair);
+}
+
 /* A worker that gives a job back at its last try makes it dead in the same call. */
 static void a_job_given_back_at_its_last_try_is_dead(struct suite *suite)
 {
@@ -586,6 +612,7 @@ static const struct suite_case cases[] = {
     CASE(a_loss_is_told),
     CASE_ONCE(a_queue_can_be_dropped_and_made_again),
     CASE(a_job_that_fails_too_often_is_dead),
+    CASE(a_dead_job_can_be_pushed),
     CASE(a_job_given_back_at_its_last_try_is_dead),
     CASE(an_old_claim_makes_no_job_dead),
     CASE(a_dead_job_that_is_done_late_is_erased),

@@ -125,6 +125,11 @@ class QueuePlans(Structure):
                     (self._opened.handle, array, len(kept), as_ms(delay), ffi.NULL), take_none,
                     (array, kept))
 
+    def _push_dead(self, job: Bytes, tries: int = 1) -> Plan[None]:
+        """Add a dead job that was claimed `tries` times, for instance one of another queue."""
+        return Plan(lib.mcds_queue_push_dead, lib.mcds_queue_push_dead_start,
+                    (self._opened.handle, as_bytes(job), tries), take_none)
+
     def _next(self, wait: Optional[Seconds] = None, after: Optional[JobBase] = None) -> Plan[Any]:
         """The first job that is due, claimed; None: there was none within `wait` seconds. So `with
         queue.next() as job` fails where no job is due; `jobs` ends there.
@@ -274,6 +279,7 @@ class Queue(QueuePlans):
     job_type = Job
     push = waiting(QueuePlans._push)
     push_many = waiting(QueuePlans._push_many)
+    push_dead = waiting(QueuePlans._push_dead)
     next = waiting(QueuePlans._next)
     count = waiting(QueuePlans._count)
     scan = waiting(QueuePlans._scan)
@@ -318,6 +324,7 @@ class PipelineQueue(QueuePlans):
     job_type = Job
     push = started(QueuePlans._push)
     push_many = started(QueuePlans._push_many)
+    push_dead = started(QueuePlans._push_dead)
     next = started(QueuePlans._next)
     done = started(QueuePlans._done)
     again = started(QueuePlans._again)
@@ -335,6 +342,7 @@ class AioQueue(QueuePlans):
     job_type = AioJob
     push = awaited(QueuePlans._push)
     push_many = awaited(QueuePlans._push_many)
+    push_dead = awaited(QueuePlans._push_dead)
     next = awaited(QueuePlans._next)
     count = awaited(QueuePlans._count)
     scan = awaited(QueuePlans._scan)

@@ -443,6 +443,10 @@ def test_queue(s: mcds.Store, opener: Opener) -> None:
     assert (dead.data, dead.state, dead.tries) == (b"b", mcds.JobState.DEAD, 2)
     assert jobs.retry(dead) and jobs.dead() == [] and jobs.count().waiting == 1
     assert not jobs.retry(dead) and not jobs.discard(dead.id)
+    jobs.push_dead(b"other", 7)
+    dead, = jobs.dead()
+    assert (dead.data, dead.tries, jobs.count().dead) == (b"other", 7, 1)
+    assert jobs.discard(dead.id)
     assert [job.data for job in jobs.jobs()] == [b"b", b"b"]
     jobs.push(b"c")
     with pytest.raises(ZeroDivisionError):

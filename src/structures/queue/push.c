@@ -3,7 +3,9 @@
  *   PUSH     to the last part that the handle knows        taken: done
  *   READ     refused: read the numbers of the parts        MAKE them, if there are none
  *   PUSH     to the last part; if that is the one that refused, or is missing, open a part
- *   RAISE    a part was opened: raise the number of the last one */
+ *   RAISE    a part was opened: raise the number of the last one
+ *
+ * A dead job is put at a place of its own instead, in a part that no push makes. */
 #include <assert.h>
 
 #include "base/buffer.h"
@@ -15,7 +17,7 @@
 #define REFUSALS_MAX 64
 #define ORDER_MAX ((size_t)1 << 24)
 
-enum { PUSH_BEGIN, PUSH_READ, PUSH_MAKE, PUSH_JOBS, PUSH_RAISE };
+enum { PUSH_BEGIN, PUSH_READ, PUSH_MAKE, PUSH_JOBS, PUSH_DEAD, PUSH_RAISE };
 
 struct queue_push {
     struct mcds__operation base;
@@ -35,6 +37,7 @@ struct queue_push {
     uint64_t part;
     size_t in_order; /* jobs of the record */
     bool is_single;  /* the record has a copy of the only job; the caller need not keep it */
+    uint32_t dead_tries; /* of a dead job, of which `order` has the bytes; 0: it is not dead */
     mcds_buffer order;
 };
 
@@ -93,9 +96,30 @@ static bool fill_order(struct queue_push *push)
     return true;
 }
 
+/* Put the dead job at a place that was drawn, so that no other job has it. */
+static enum mcds__step ask_dead(struct queue_push *push)
+{
+    const uint64_t mask = (uint64_t)MCDS__JOBS_NUMBER_MAX - 1;
+    const struct mcds__queue_spot spot = {
+        push->incarnation,
+        (uint64_t)MCDS__JOBS_NUMBER_MAX + (mcds__random_u64(push->base.env) & mask),
+        mcds__random_u64(push->base.env) & mask,
+    };
+    assert(push->count == 1 && push->incarnation != 0);
+    push->stage = PUSH_DEAD;
+    push->base.tries = 1;
+    if (!mcds__queue_begin_bury(&push->work, &spot, push->dead_tries,
+                                (mcds_bytes){push->order.data, push->order.length}))
+        return push_fail_memory(push);
+    push->work.update.makes_room = false;
+    return push_step_on(push);
+}
+
 static enum mcds__step ask_push(struct queue_push *push)
 {
     uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
+    if (push->dead_tries > 0)
+        return ask_dead(push);
     push->stage = PUSH_JOBS;
     push->base.tries = 1;
     if (!fill_order(push))
@@ -224,6 +248,22 @@ static enum mcds__step take_push(struct queue_push *push)
     }
 }
 
+/* If the queue was dropped, it is made again. A place that is taken or lost is drawn again. */
+static enum mcds__step take_dead(struct queue_push *push)
+{
+    struct mcds__operation *operation = &push->base;
+    enum mcds__step step = mcds__queue_step_update(&push->work, operation);
+    bool is_lost = step == MCDS__DONE && operation->result == MCDS_LOST;
+    if (step != MCDS__DONE || (operation->result != MCDS_OK && !is_lost))
+        return step;
+    if (!is_lost && push->work.update.code == MCDS__MAP_CHANGED)
+        return step;
+    if (push->refusals++ == REFUSALS_MAX)
+        return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(JOBS_GONE));
+    bool is_dropped = !is_lost && push->work.update.code == MCDS__MAP_ABSENT;
+    return is_dropped ? push_ask_numbers(push) : ask_dead(push);
+}
+
 /* The jobs were pushed, even if the number could not be raised. */
 static enum mcds__step take_raise(struct queue_push *push)
 {
@@ -252,6 +292,8 @@ static enum mcds__step push_step_on(struct queue_push *push)
         return push_take_make(push);
     case PUSH_JOBS:
         return take_push(push);
+    case PUSH_DEAD:
+        return take_dead(push);
     default:
         return take_raise(push);
     }
@@ -273,6 +315,8 @@ static const struct mcds__operation_kind push_kind = {
     "queue", "push", sizeof(struct queue_push), queue_step_push, queue_release_push};
 static const struct mcds__operation_kind push_many_kind = {
     "queue", "push_many", sizeof(struct queue_push), queue_step_push, queue_release_push};
+static const struct mcds__operation_kind push_dead_kind = {
+    "queue", "push_dead", sizeof(struct queue_push), queue_step_push, queue_release_push};
 
 static int check_jobs(const mcds_queue *queue, const struct mcds__operation_kind *kind,
                       const mcds_bytes *jobs, size_t count, uint64_t delay_ms)
@@ -291,9 +335,20 @@ static int check_jobs(const mcds_queue *queue, const struct mcds__operation_kind
     return result;
 }
 
+/* Copy a single job, which the caller keeps only during this call. False: no memory. */
+static bool copy_job(struct queue_push *push, mcds_bytes job)
+{
+    push->is_single = true;
+    if (push->dead_tries > 0)
+        return mcds_buffer_append(&push->order, job.data, job.length);
+    return mcds__jobs_begin_push(&push->order, false, push->delay_ms) &&
+           mcds__jobs_add(&push->order, job);
+}
+
 static int queue_launch_push(mcds_queue *queue, const struct mcds__operation_kind *kind,
                              const mcds_bytes *jobs, size_t count, uint64_t delay_ms,
-                             size_t *pushed_out, const struct mcds__start *start)
+                             uint32_t dead_tries, size_t *pushed_out,
+                             const struct mcds__start *start)
 {
     struct queue_push own;
     int result = MCDS_OK;
@@ -311,16 +366,12 @@ static int queue_launch_push(mcds_queue *queue, const struct mcds__operation_kin
     push->count = count;
     push->pushed_out = pushed_out;
     push->delay_ms = delay_ms;
+    push->dead_tries = dead_tries;
     mcds__buffer_init(&push->order, push->base.env, ORDER_MAX);
-    /* A single job is copied, because the caller keeps it only during this call. */
-    if (kind == &push_kind) {
-        if (!mcds__jobs_begin_push(&push->order, false, delay_ms) ||
-            !mcds__jobs_add(&push->order, jobs[0])) {
-            mcds__buffer_free(&push->order);
-            mcds__call_forget(start, push);
-            return mcds__fail_memory("queue", queue->keyed.handle.name, kind->verb);
-        }
-        push->is_single = true;
+    if (kind != &push_many_kind && !copy_job(push, jobs[0])) {
+        mcds__buffer_free(&push->order);
+        mcds__call_forget(start, push);
+        return mcds__fail_memory("queue", queue->keyed.handle.name, kind->verb);
     }
     return mcds__call_launch(&push->base, start);
 }
@@ -328,7 +379,7 @@ static int queue_launch_push(mcds_queue *queue, const struct mcds__operation_kin
 int mcds_queue_push_start(mcds_queue *queue, mcds_bytes job, uint64_t delay_ms,
                           mcds_pipeline *pipeline, uint64_t tag)
 {
-    return queue_launch_push(queue, &push_kind, &job, 1, delay_ms, NULL,
+    return queue_launch_push(queue, &push_kind, &job, 1, delay_ms, 0, NULL,
                              MCDS__START(pipeline, tag));
 }
 
@@ -341,7 +392,7 @@ int mcds_queue_push_many_start(mcds_queue *queue, const mcds_bytes *jobs, size_t
                                uint64_t delay_ms, size_t *pushed_out, mcds_pipeline *pipeline,
                                uint64_t tag)
 {
-    return queue_launch_push(queue, &push_many_kind, jobs, count, delay_ms, pushed_out,
+    return queue_launch_push(queue, &push_many_kind, jobs, count, delay_ms, 0, pushed_out,
                              MCDS__START(pipeline, tag));
 }
 
@@ -349,4 +400,24 @@ int mcds_queue_push_many(mcds_queue *queue, const mcds_bytes *jobs, size_t count
                          uint64_t delay_ms, size_t *pushed_out)
 {
     return mcds_queue_push_many_start(queue, jobs, count, delay_ms, pushed_out, MCDS__WAIT, 0);
+}
+
+int mcds_queue_push_dead_start(mcds_queue *queue, mcds_bytes job, uint32_t tries,
+                               mcds_pipeline *pipeline, uint64_t tag)
+{
+    const struct mcds__given given = {MCDS_CAUSE_OUT_OF_RANGE, "tries", tries, 1,
+                                      MCDS__JOBS_TRIES_MAX};
+    int result = mcds__queue_check(queue, &push_dead_kind, 0);
+    if (result == MCDS_OK)
+        result = mcds__check_given("queue", queue->keyed.handle.name, push_dead_kind.verb,
+                                   &given, 1);
+    return result != MCDS_OK
+               ? result
+               : queue_launch_push(queue, &push_dead_kind, &job, 1, 0, tries > 0 ? tries : 1,
+                                   NULL, MCDS__START(pipeline, tag));
+}
+
+int mcds_queue_push_dead(mcds_queue *queue, mcds_bytes job, uint32_t tries)
+{
+    return mcds_queue_push_dead_start(queue, job, tries, MCDS__WAIT, 0);
 }

@@ -64,7 +64,8 @@ run -s memory: queue work q -- echo nothing comes
 # queue is a noun
 run ls
 run rm many --yes
-run dump q
+run dump q -o file
+grep '^[+]' file | cut -f 1-3,5
 run queue drop q
 run queue drop q
 run jobs
