@@ -27,7 +27,8 @@ static bool name_work(const struct row *row, char *out, size_t capacity)
     return found != NULL;
 }
 
-/* The same work and contestant on one processor if `one`, else on all; NULL: there is none. */
+/* Find the row of the same work and contestant: on one processor if `one`, otherwise on all. NULL
+ * if there is none. */
 static const struct row *find_row(const struct bench *bench, const struct row *like, bool one)
 {
     char wanted[sizeof like->work];
@@ -53,7 +54,8 @@ static void print_ratio(FILE *out, const struct row *row)
         (void)fprintf(out, " %5s %-4s", "", "");
 }
 
-/* `row` and its other half. The rates are those of `row`. */
+/* Print the ratios of `row` and of its work on the other number of processors. The rates are those of
+ * `row`. */
 static void print_row(FILE *out, const struct bench *bench, const struct row *row)
 {
     char work[sizeof row->work];
@@ -71,7 +73,7 @@ static void print_row(FILE *out, const struct bench *bench, const struct row *ro
     (void)fprintf(out, " %8.2f %8.2f\n", row->cpu_us[0], row->cpu_us[1]);
 }
 
-/* Whether another row shows it, because its work ran on one processor as well. */
+/* Whether print_row() prints `row` together with the row of the same work on one processor. */
 static bool is_shown_by_other(const struct bench *bench, const struct row *row)
 {
     const struct row *first = find_row(bench, row, true);
@@ -82,10 +84,11 @@ void table_print(FILE *out, const struct bench *bench)
 {
     (void)fprintf(
         out,
-        "%u rounds of %.2f s; ratio: mcds to the other, more is better (of CPU: the other "
-        "to mcds),\nfirst with client and servers on one processor, then on all; rates in "
-        "operations per second\nand cpu, the client's microseconds per operation, of the first "
-        "ratio\n\n",
+        "%u rounds of %.2f s. A ratio is mcds divided by the other (of CPU: the other divided "
+        "by mcds);\nmore is better. The first ratio is with client and servers on one "
+        "processor, "
+        "the second on all.\nRates (operations per second) and cpu (microseconds of the client "
+        "per operation) belong to the\nfirst ratio.\n\n",
         (unsigned)bench->rounds, bench->round_s);
     (void)fprintf(out, "%-50s %-30s %7s %17s %10s %7s %17s %10s %9s %9s %8s %8s\n", "work",
                   "against", "one CPU", "smallest - largest", "goal", "all",
@@ -95,7 +98,7 @@ void table_print(FILE *out, const struct bench *bench)
             print_row(out, bench, &bench->rows[i]);
 }
 
-/* The names are ours: no byte in them needs an escape. */
+/* The names are constants of this program. No byte in them needs an escape. */
 static void write_row(FILE *out, const struct row *row)
 {
     (void)fprintf(out,

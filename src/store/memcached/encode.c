@@ -1,16 +1,16 @@
-/* Encodes the requests that wait in the queue of a connection. Reads that wait next to each other
- * share a command:
+/* Encodes the requests that wait in the queue of a connection. Consecutive reads share a command:
  *
  *   gets K1 K2 ... Kn-1      the values, in this order, without those that are missing; END
  *   mg Kn v f c Oab          the value of the last, with its opaque
  *
- * The classic command costs server and client less than a command for each key, but nothing in its
- * reply proves that it is the reply to this request. So the last read is a command of its own. Its
- * opaque proves that all replies before it are in their places. Until it comes, they are held.
+ * A classic command for several keys costs the server and the client less than a command for each
+ * key. Its reply has no opaque, so the reply does not prove to which request it belongs. Therefore
+ * the last read is a meta command of its own, whose opaque proves the replies before it. Those
+ * replies are held until the opaque arrives.
  *
- * The two are encoded together, so that a command with several keys never lacks its proof. An
- * ordered batch gives one read to a command: if a key occurred twice, and only the second of its
- * reads found it, the reply would not show which one. */
+ * Both commands are encoded together, so the proof always follows. A command contains at most one
+ * read of an ordered batch: the batch may read a key twice, and if only the second read found a
+ * value, the reply would not show which of the two it was. */
 #include <assert.h>
 
 #include "base/buffer.h"
@@ -18,26 +18,26 @@
 #include "base/reason.h"
 #include "store/memcached/queue.h"
 
-/* Bytes written out and not yet sent; beyond this requests wait in the queue. */
+/* Bytes that are encoded and not yet sent. Above this, requests wait in the queue. */
 #define OUT_MAX ((size_t)4 << 20)
 /* memcached up to 1.6.34 sends the reply to each classic get by a system call of its own, which
  * costs as much as the requests of several keys. */
 #define READS_MIN 16
 #define READS_MAX 64
-/* The bytes of their keys. Any server accepts a line of this length, and it fits into its buffer
- * many times. */
+/* Bytes of the keys in one command. Every server accepts a line of this length, and its buffer has
+ * room for many of them. */
 #define KEYS_MAX 4096
 /* More than the bytes of a request without its key. */
 #define FRAME_MAX 160
 
-/* Whether the classic command gives the whole answer to the request. */
+/* Whether the reply to a classic read answers the request completely. */
 static bool is_plain_read(const mcds_request *request)
 {
     return request->command == MCDS_GET && request->options == 0 &&
            request->cas.connection == 0;
 }
 
-/* The number of reads that wait next and can share a command; 0: another request waits next. */
+/* The number of next requests that are reads and can share a command. */
 static uint32_t count_reads(struct mcds__connection *connection)
 {
     const mcds_batch *before = NULL;
@@ -59,7 +59,7 @@ static uint32_t count_reads(struct mcds__connection *connection)
     return count;
 }
 
-/* The position in the stream of what is encoded next. */
+/* The position in the stream of the next encoded byte. */
 static uint64_t stream_end(const struct mcds__socket *sock)
 {
     return sock->sent + (sock->out.length - sock->out_sent);
@@ -82,7 +82,7 @@ static void put_read_keys(struct mcds__connection *connection, uint32_t count)
     out->length += (size_t)(at - begin);
 }
 
-/* In space that was reserved. */
+/* Encode the read whose opaque is the proof. Its space is reserved. */
 static void put_proof(struct mcds__connection *connection)
 {
     struct mcds__pending *pending = mcds__queue_at(connection, connection->encoded);
@@ -96,7 +96,7 @@ static void put_proof(struct mcds__connection *connection)
     connection->encoded++;
 }
 
-/* Encode the `count` reads that wait next. False: no memory, and nothing is encoded. */
+/* Encode the next `count` reads. False if there is no memory; then none is encoded. */
 static bool encode_reads(struct mcds__connection *connection, uint32_t count)
 {
     assert(connection->reads_several && count >= READS_MIN && count <= READS_MAX);
@@ -108,7 +108,8 @@ static bool encode_reads(struct mcds__connection *connection, uint32_t count)
     return true;
 }
 
-/* Encode the request that waits next, or answer it. `wall_s` is Unix time, or 0 while unknown. */
+/* Encode the next request, or answer it without the server. `wall_s` is Unix time, or 0 if it was not
+ * read yet. */
 static void encode_next(struct mcds__connection *connection, int64_t *wall_s)
 {
     struct mcds__socket *sock = &connection->socket;
@@ -146,7 +147,7 @@ static void encode_next(struct mcds__connection *connection, int64_t *wall_s)
 void mcds__queue_encode(struct mcds__connection *connection)
 {
     int64_t wall_s = 0;
-    uint32_t alone = 0; /* reads that wait next and get a command each */
+    uint32_t alone = 0; /* the next so many reads get a command each */
     while (connection->encoded < connection->count && connection->socket.out.length < OUT_MAX) {
         if (alone == 0 && connection->reads_several) {
             alone = count_reads(connection);
