@@ -6,11 +6,11 @@
 
 #include "batch/ring.h"
 #include "io/exit.h"
-#include "io/interrupt.h"
 #include "io/lines.h"
 #include "io/report.h"
 #include "parse/options.h"
 #include "parse/shell_words.h"
+#include "signals/interrupt.h"
 #include "table/commands.h"
 #include "table/nouns.h"
 #include "terminal/progress.h"

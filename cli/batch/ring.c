@@ -8,9 +8,9 @@
 #include "batch/open_handles.h"
 #include "io/exit.h"
 #include "io/failure.h"
-#include "io/interrupt.h"
 #include "parse/options.h"
 #include "run/busy.h"
+#include "signals/interrupt.h"
 
 #define SLOTS 1024 /* a power of two */
 #define DEPTH 512

@@ -5,7 +5,7 @@
 
 #include "batch/ring.h"
 #include "io/exit.h"
-#include "io/interrupt.h"
+#include "signals/interrupt.h"
 #include "table/commands.h"
 
 /* Until a signal comes. Returns the first element that was not started, or NULL. */

@@ -83,9 +83,12 @@ static int report_nothing(struct getting *getting)
 static void keep_claim(void *context)
 {
     struct getting *getting = context;
-    if (getting->claim.mine &&
-        mcds_cache_renew(getting->cache, &getting->claim) == MCDS_EXPIRED)
+    if (!getting->claim.mine)
+        return;
+    signals_open_calls();
+    if (mcds_cache_renew(getting->cache, &getting->claim) == MCDS_EXPIRED)
         getting->claim.mine = false; /* its value is shown, and not stored */
+    signals_close_calls();
 }
 
 /* The sentence of the library is of interest where the value could not be stored. */
@@ -210,7 +213,9 @@ static int fill(struct getting *getting)
                                     .renew = keep_claim,
                                     .context = getting,
                                     .every_ms = FILL_MS / 3};
+    signals_close_calls();
     int status = program_run(getting->session, getting->command, &program);
+    signals_open_calls();
     status = take_output(getting, &collected, status);
     free(collected.data);
     return status;
@@ -301,13 +306,21 @@ static int look_and_fill(struct getting *getting)
     return fill(getting);
 }
 
+static int call_store(struct getting *getting, int (*call)(struct getting *getting))
+{
+    signals_open_calls();
+    int status = call(getting);
+    signals_close_calls();
+    return status;
+}
+
 /* The store cannot be opened, because it is full or does not answer: COMMAND runs anyway. */
 static int fill_unstored(struct getting *getting)
 {
     complain_unstored(getting);
     int status = signals_open(&getting->signals, &getting->session->output, getting->command);
     if (status == STATUS_DONE)
-        status = fill(getting);
+        status = call_store(getting, fill);
     signals_close(&getting->signals);
     return status;
 }
@@ -322,7 +335,7 @@ static int get_from_store(struct getting *getting)
     getting->cache = handle;
     status = signals_open(&getting->signals, &getting->session->output, getting->command);
     if (status == STATUS_DONE)
-        status = look_and_fill(getting);
+        status = call_store(getting, look_and_fill);
     signals_close(&getting->signals);
     mcds_value_free(&getting->value);
     cache_close(handle);

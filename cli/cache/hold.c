@@ -7,6 +7,7 @@
 #include "io/failure.h"
 #include "io/report.h"
 #include "parse/values.h"
+#include "signals/interrupt.h"
 #include "table/nouns.h"
 
 #define HOLD_MS 30000
@@ -24,17 +25,23 @@ static int hold_all(mcds_cache *cache, const struct command *command)
     return result;
 }
 
+/* After a signal, each call has one try. */
+static bool may_try(int tried)
+{
+    return tried == 0 || (tried < TRIES && interrupt_number() == 0);
+}
+
 /* Each call may be repeated until it is certain. Returns the last result that is not OK. */
 static int forget_all(mcds_cache *cache, const struct command *command)
 {
     int last = MCDS_OK;
     int result = MCDS_OK;
-    for (int i = 0; i < TRIES && command->arguments[1] != NULL; i++)
+    for (int i = 0; may_try(i) && command->arguments[1] != NULL; i++)
         if ((result = mcds_cache_forget(cache, command->bytes[1])) == MCDS_OK)
             break;
     last = result;
     for (size_t tag = 0; tag < command->element_count; tag++) {
-        for (int i = 0; i < TRIES; i++)
+        for (int i = 0; may_try(i); i++)
             if ((result = mcds_cache_forget_tag(cache, command->elements[tag])) == MCDS_OK)
                 break;
         if (result != MCDS_OK)
@@ -69,14 +76,20 @@ static int hold_and_run(struct session *session, const struct command *command,
     if (status != STATUS_DONE)
         return status;
     int64_t began_ms = clock_ms();
+    signals_open_calls();
     int result = hold_all(cache, command);
+    if (result != MCDS_OK)
+        status = report(&session->output, command, NULL, result, NULL);
+    signals_close_calls();
     if (result != MCDS_OK) {
         signals_close(&signals);
-        return report(&session->output, command, NULL, result, NULL);
+        return status;
     }
     status = program_run(session, command, &program);
-    signals_close(&signals);
+    signals_open_calls();
     result = forget_all(cache, command);
+    signals_close_calls();
+    signals_close(&signals);
     complain_late(session, command, began_ms);
     if (result == MCDS_OK)
         return status;

@@ -2,8 +2,8 @@
 #ifndef MCDS_CLI_CACHE_PROGRAM_H
 #define MCDS_CLI_CACHE_PROGRAM_H
 
-#include "io/signals.h"
 #include "run/session.h"
+#include "signals/signals.h"
 
 /* The whole output of a command. */
 struct collected {

@@ -8,6 +8,7 @@
 
 #include "io/exit.h"
 #include "io/failure.h"
+#include "signals/interrupt.h"
 #include "table/nouns.h"
 
 #define SHOWN_MAX 200 /* bytes of a key in a sentence */
@@ -159,6 +160,28 @@ static const char *saying_of(const struct command *command, int result)
     return mcds_strerror(result);
 }
 
+/* Whether a call has this result because a signal has ended the wait for the server. */
+static bool is_given_up(int result)
+{
+    return interrupt_number() != 0 &&
+           (result == MCDS_AMBIGUOUS || result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE);
+}
+
+/* A call that is not in doubt has changed nothing. */
+static void write_given_up(char sentence[SENTENCE_MAX], const struct command *command,
+                           const struct answer *answer, int result)
+{
+    const char *done = command->verb->done;
+    size_t length = write_element(sentence, command);
+    length += (size_t)snprintf(sentence + length, SENTENCE_MAX - length,
+                               "%s '%.200s': given up", command->noun->word,
+                               command->arguments[0]);
+    if (result == MCDS_AMBIGUOUS)
+        add_doubt(sentence, command, answer);
+    else if (done != NULL && !is_given(command, OPTION_INFO))
+        (void)snprintf(sentence + length, SENTENCE_MAX - length, "; nothing was %s", done);
+}
+
 void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
                     const struct answer *answer, int result, const char *message)
 {
@@ -169,6 +192,10 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
     int length = key.length < SHOWN_MAX ? (int)key.length : SHOWN_MAX;
     bool is_of_key = length > 0 && verb->arguments[1]->kind == KIND_NAME;
     const char *refused = is_given(command, OPTION_IF_ABSENT) ? "has a value" : verb->refused;
+    if (is_given_up(result)) {
+        write_given_up(sentence, command, answer, result);
+        return;
+    }
     if (result < 0) {
         size_t named = write_element(sentence, command);
         if (message != NULL)
@@ -285,6 +312,8 @@ void write_gaps(char sentence[SENTENCE_MAX], const struct command *command,
 int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message)
 {
+    if (is_given_up(result))
+        return report_given_up(output, command, answer, result, interrupt_number());
     char gaps[SENTENCE_MAX];
     if (command->verb->change == CHANGE_DEMANDED && result == MCDS_OK && !answer->changed)
         result = MCDS_NOT_FOUND;
@@ -312,6 +341,16 @@ int report(struct output *output, const struct command *command, const struct an
     }
     char sentence[SENTENCE_MAX];
     write_sentence(sentence, command, answer, result, message);
+    report_failure(output, command, status, mcds_result_name(result), sentence);
+    return status;
+}
+
+int report_given_up(struct output *output, const struct command *command,
+                    const struct answer *answer, int result, int number)
+{
+    char sentence[SENTENCE_MAX];
+    int status = result == MCDS_AMBIGUOUS ? STATUS_AMBIGUOUS : STATUS_SIGNAL + number;
+    write_given_up(sentence, command, answer, result);
     report_failure(output, command, status, mcds_result_name(result), sentence);
     return status;
 }

@@ -22,6 +22,11 @@ void write_gaps(char sentence[SENTENCE_MAX], const struct command *command,
 int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message);
 
+/* Prints that signal `number` has ended a call with this result, which is not MCDS_OK: a change that
+ * may have been applied is AMBIGUOUS. Returns the exit code. */
+int report_given_up(struct output *output, const struct command *command,
+                    const struct answer *answer, int result, int number);
+
 /* Prints that a command failed. `name` is that of the result, for --json. */
 void report_failure(struct output *output, const struct command *command, int status,
                     const char *name, const char *sentence);

@@ -12,9 +12,9 @@
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
-#include "io/signals.h"
 #include "parse/values.h"
 #include "run/session.h"
+#include "signals/signals.h"
 #include "table/nouns.h"
 
 #define MS_PER_S 1000.0
@@ -269,6 +269,7 @@ static int reserve(struct session *session, const struct command *command, uint6
 {
     void *handle = NULL;
     mcds_limit_value value = MCDS_LIMIT_VALUE_INIT;
+    signals_open_calls();
     int result = limit_open(session->store, command, &handle);
     if (result == MCDS_OK)
         result = mcds_limit_take(handle, identity_of(command), 1, (uint32_t)patience_ms,
@@ -279,6 +280,7 @@ static int reserve(struct session *session, const struct command *command, uint6
                  : comes || result == MCDS_OK
                      ? STATUS_DONE
                      : report(&session->output, command, NULL, result, NULL);
+    signals_close_calls();
     limit_close(handle);
     turn->has_token = !is_refused;
     turn->wait_ms = is_refused ? value.retry_ms : value.delay_ms;
@@ -290,12 +292,14 @@ static int give_back(struct session *session, const struct command *command, int
 {
     char sentence[SENTENCE_MAX];
     void *handle = NULL;
+    signals_open_calls();
     int result = session_open(session);
     if (result == MCDS_OK)
         result = limit_open(session->store, command, &handle);
     if (result == MCDS_OK)
         result = mcds_limit_give(handle, identity_of(command), 1);
     limit_close(handle);
+    signals_close_calls();
     const char *what = result == MCDS_OK          ? "is given back"
                        : result == MCDS_AMBIGUOUS ? "may have been given back, or may still be"
                                                   : "is not given back";

@@ -19,7 +19,6 @@
 #include "dump/structure.h"
 #include "io/exit.h"
 #include "io/failure.h"
-#include "io/interrupt.h"
 #include "load/dump_reader.h"
 #include "load/filler.h"
 #include "load/mark.h"
@@ -27,6 +26,7 @@
 #include "load/source.h"
 #include "load/survey.h"
 #include "run/session.h"
+#include "signals/interrupt.h"
 #include "table/nouns.h"
 
 /* The mark is written before this many structures are begun, and after this many elements. */
@@ -333,12 +333,11 @@ static int look_at_counters(struct load *load)
 /* A server without room has answered to all that was put, and evicted a part of it. */
 static int look_for_evicted(struct load *load)
 {
-    static const char evicting[] = "memcached:";
     char sentence[SENTENCE_MAX];
     struct dump_reader *reader = &load->reader;
     uint64_t there = 0;
     uint64_t all = reader->structures;
-    if (strncmp(load->session->uri, evicting, strlen(evicting)) != 0)
+    if (!session_has_server(load->session))
         return STATUS_DONE;
     progress_end(&load->progress);
     progress_begin(&load->progress, "elements", "read back",
@@ -394,10 +393,10 @@ static int check(struct load *load)
     if (!survey_run(&load->reader, NULL, false, NULL, NULL))
         return refuse_bad(load);
     load->progress.all = load->reader.elements;
-    load->session->options.env = &load->clock.env;
     if (load->session->options.timeout_ms == 0)
         load->session->options.timeout_ms = TIMEOUT_MS;
-    moved_clock_open(&load->clock);
+    moved_clock_open(&load->clock, load->session->options.env);
+    load->session->options.env = &load->clock.env;
     return session_open_store(load->session);
 }
 

@@ -12,9 +12,9 @@ static int64_t moved_wall_ns(void *self)
     return clock->ms > 0 ? clock->ms * NS_PER_MS : env->wall_ns(env->self);
 }
 
-void moved_clock_open(struct moved_clock *clock)
+void moved_clock_open(struct moved_clock *clock, const mcds_env *env)
 {
-    clock->env = *mcds_env_system();
+    clock->env = env != NULL ? *env : *mcds_env_system();
     clock->env.self = clock;
     clock->env.wall_ns = moved_wall_ns;
     clock->ms = 0;

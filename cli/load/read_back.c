@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "dump/fetch.h"
-#include "io/interrupt.h"
+#include "signals/interrupt.h"
 #include "table/nouns.h"
 
 /* The events of a log may have expired since they were loaded, and the jobs of a queue may be done.

@@ -67,7 +67,7 @@ int source_open(const char *path, char *sentence, size_t capacity)
 {
     struct stat facts;
     bool is_input = strcmp(path, "-") == 0;
-    /* A signal replaces standard input, see io/interrupt.h. */
+    /* A signal replaces standard input, see signals/interrupt.h. */
     int fd = is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
                       : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &facts) != 0) {

@@ -2,12 +2,14 @@
 #include "lock/acquire.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
+#include "signals/interrupt.h"
 
 #define NS_PER_MS INT64_C(1000000)
 /* How long a wait for a held lock continues before it checks for signals. */
@@ -131,7 +133,9 @@ static int acquire(struct acquisition *acquisition)
                           : acquire_slice(acquisition, grace_ns);
         row = result == MCDS_BUSY ? 0 : row + 1;
         acquisition->is_in_doubt = result == MCDS_AMBIGUOUS;
-        if (result == MCDS_OK || once || !is_worth_waiting(acquisition, result, row))
+        acquisition->ended_by = interrupt_number();
+        if (acquisition->ended_by != 0 || result == MCDS_OK || once ||
+            !is_worth_waiting(acquisition, result, row))
             return result;
         acquisition->ended_by = watch_end(acquisition->watch);
         if (acquisition->ended_by != 0)
@@ -183,14 +187,31 @@ static int report_failed(const struct acquisition *acquisition, int result)
     return status_of(result);
 }
 
-bool acquire_tenure(struct acquisition *acquisition, int *status_out)
+/* A signal has ended the wait. */
+static void end_by_signal(const struct acquisition *acquisition, int result)
+{
+    const struct tenure_kind *kind = acquisition->tenure->kind;
+    int released = MCDS_OK;
+    if (result == MCDS_OK || result == MCDS_AMBIGUOUS)
+        released = tenure_release(acquisition->tenure);
+    if (released == MCDS_TIMEOUT || released == MCDS_UNAVAILABLE || released == MCDS_AMBIGUOUS)
+        complain(&acquisition->session->output,
+                 "%s '%.200s': ended by signal %d; the %s may be held, and ends by itself",
+                 kind->noun, acquisition->command->arguments[0], acquisition->ended_by,
+                 kind->lease);
+}
+
+static bool acquire_and_report(struct acquisition *acquisition, int *status_out)
 {
     int result = acquire(acquisition);
     int64_t left_ns = acquisition->end_ns - watch_now_ns();
     hurry(acquisition, result == MCDS_BUSY && left_ns < RESERVE_NS ? RESERVE_NS : left_ns);
-    if (acquisition->ended_by != 0)
+    if (acquisition->ended_by != 0) {
         *status_out = STATUS_SIGNAL + acquisition->ended_by;
-    else if (result != MCDS_OK)
+        end_by_signal(acquisition, result);
+        return false;
+    }
+    if (result != MCDS_OK)
         *status_out = report_failed(acquisition, result);
     if (result == MCDS_AMBIGUOUS) { /* it may be ours */
         int released = tenure_release(acquisition->tenure);
@@ -199,4 +220,14 @@ bool acquire_tenure(struct acquisition *acquisition, int *status_out)
     if (result == MCDS_OK)
         mcds_limit_timeout(acquisition->session->store, 0);
     return result == MCDS_OK;
+}
+
+bool acquire_tenure(struct acquisition *acquisition, int *status_out)
+{
+    interrupt_open_calls();
+    bool is_acquired = acquire_and_report(acquisition, status_out);
+    int number = interrupt_close();
+    if (is_acquired && number != 0)
+        (void)raise(number); /* it is blocked again, and the runner takes it */
+    return is_acquired;
 }

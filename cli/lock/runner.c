@@ -20,6 +20,7 @@
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
+#include "signals/interrupt.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define STOP_MAX_NS (5000 * NS_PER_MS)
@@ -69,10 +70,20 @@ static int64_t guard_at_ns(const struct runner *runner)
     return runner->deadline_ns - kill_ahead_ns(runner) / 2;
 }
 
+int runner_release(struct runner *runner)
+{
+    interrupt_open_calls();
+    int result = tenure_release(&runner->tenure);
+    int number = interrupt_close();
+    if (runner->ended_by == 0)
+        runner->ended_by = number;
+    return result;
+}
+
 /* Releases what this process may hold; the result does not matter any more. */
 static void give_up(struct runner *runner)
 {
-    (void)tenure_release(&runner->tenure);
+    (void)runner_release(runner);
 }
 
 /* Reports at once that a process cannot be signalled, and whether the lease is kept. */
@@ -291,7 +302,7 @@ static void note_end(struct runner *runner)
 /* Releases the lease and chooses the exit code. */
 static int release(struct runner *runner, int status)
 {
-    int result = tenure_release(&runner->tenure);
+    int result = runner_release(runner);
     struct output *output = &runner->session->output;
     char said[FAILURE_CAPACITY];
     if (result == MCDS_OK) {

@@ -60,6 +60,8 @@ bool runner_acquire(struct runner *runner, const struct patience *patience, int 
  * passed on. If the lease cannot be renewed, the group and all descendants are ended before the lease
  * is. Returns the exit code of COMMAND, or that of the failure. */
 int runner_run(struct runner *runner);
+/* Releases the lease. A signal ends the call if the server does not answer. */
+int runner_release(struct runner *runner);
 
 void runner_close(struct runner *runner);
 

@@ -42,7 +42,7 @@ static int report_lease(struct session *session, const struct command *command, 
 static int release_unwritten(struct runner *runner, int reason)
 {
     char why[WHY_MAX];
-    int result = tenure_release(&runner->tenure);
+    int result = runner_release(runner);
     bool has_ended = result == MCDS_LOST || result == MCDS_EXPIRED;
     const char *outcome = has_ended           ? "the lease has ended"
                           : result == MCDS_OK ? "the lock was released"

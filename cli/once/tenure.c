@@ -15,6 +15,7 @@
 #include "lock/watch.h"
 #include "once/once.h"
 #include "once/transcript.h"
+#include "signals/interrupt.h"
 #include "table/nouns.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -138,8 +139,8 @@ static int claim_release(void *handle, mcds_permit *permit)
     if (claim->after == AFTER_ABANDON)
         return mcds_once_abandon(claim->once, &claim->run);
     int result = finish(claim);
-    while (is_worth_another_try(result) && watch_now_ns() < until_ns &&
-           watch_now_ns() < claim->deadline_ns) {
+    while (is_worth_another_try(result) && interrupt_number() == 0 &&
+           watch_now_ns() < until_ns && watch_now_ns() < claim->deadline_ns) {
         (void)poll(NULL, 0, STORE_PAUSE_MS);
         if (watch_now_ns() >= claim->deadline_ns)
             break; /* the claim ends because the store has failed: that is reported */

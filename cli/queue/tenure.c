@@ -20,6 +20,7 @@
 #include "lock/watch.h"
 #include "parse/values.h"
 #include "queue/queue.h"
+#include "signals/interrupt.h"
 #include "table/nouns.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -131,8 +132,8 @@ static int worker_release(void *handle, mcds_permit *permit)
     if (!worker->job.is_held)
         return MCDS_OK;
     int result = tell_end(worker);
-    while (is_worth_another_try(result) && watch_now_ns() < until_ns &&
-           watch_now_ns() < permit->lease.deadline_ns) {
+    while (is_worth_another_try(result) && interrupt_number() == 0 &&
+           watch_now_ns() < until_ns && watch_now_ns() < permit->lease.deadline_ns) {
         is_in_doubt = is_in_doubt || result == MCDS_AMBIGUOUS;
         (void)poll(NULL, 0, TELL_PAUSE_MS);
         result = tell_end(worker);

@@ -34,13 +34,21 @@ static bool has_columns(const struct session *session, const struct command *com
     return verb->columns != NULL && !is_live && !session->output.json && !is_one && !is_short;
 }
 
+/* Whether the function makes calls that change something, and waits for nothing else. */
+static bool is_call(const struct verb *verb)
+{
+    return verb->run == lock_renew || verb->run == lock_release || verb->run == queue_next ||
+           verb->run == queue_retry || verb->run == queue_discard;
+}
+
 static int run_plainly(struct session *session, const struct command *command)
 {
     const struct verb *verb = command->verb;
     if (!is_heard(session, command))
         return STATUS_IO;
     if (verb->run != NULL && (verb->start == NULL || command->program != NULL))
-        return verb->run(session, command);
+        return is_call(verb) ? session_call(session, command, verb->run)
+                             : verb->run(session, command);
     int status;
     if (is_given(command, OPTION_FILE))
         status = file_run(session, command);

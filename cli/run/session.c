@@ -8,6 +8,8 @@
 #include "io/report.h"
 #include "run/default_store.h"
 #include "run/made_with.h"
+#include "signals/deadline.h"
+#include "signals/interrupt.h"
 #include "table/nouns.h"
 
 #define REFUSED_CAPACITY 640
@@ -129,12 +131,19 @@ int session_choose_store(struct session *session, const struct command *command)
         return STATUS_USAGE;
     }
     memcpy(session->uri, uri, strlen(uri) + 1);
+    if (session_has_server(session))
+        session->options.env = deadline_env();
     return STATUS_DONE;
 }
 
 bool session_is_private(const struct session *session)
 {
     return strncmp(session->uri, "memory:", strlen("memory:")) == 0;
+}
+
+bool session_has_server(const struct session *session)
+{
+    return strncmp(session->uri, "memcached:", strlen("memcached:")) == 0;
 }
 
 static int open_existing(const char *uri, const mcds_options *options, mcds_store **store_out)
@@ -285,7 +294,7 @@ static int operate_by_guess(struct session *session, mcds_pipeline *pipeline,
     return operate(session, pipeline, command, answer, handle_out);
 }
 
-int session_operate(struct session *session, const struct command *command)
+static int operate_once(struct session *session, const struct command *command)
 {
     const char *against = command->noun->why_not != NULL ? command->noun->why_not(command)
                                                          : NULL;
@@ -311,4 +320,29 @@ int session_operate(struct session *session, const struct command *command)
     mcds_pipeline_close(pipeline);
     command->noun->close(handle);
     return status;
+}
+
+/* A signal ends the waits, but not the process, which reports the outcome of a change. */
+static bool is_change_of_server(const struct session *session, const struct command *command)
+{
+    return session_has_server(session) && command->verb->done != NULL &&
+           !is_given(command, OPTION_INFO);
+}
+
+int session_call(struct session *session, const struct command *command,
+                 int (*call)(struct session *session, const struct command *command))
+{
+    if (!is_change_of_server(session, command))
+        return call(session, command);
+    interrupt_open_calls();
+    int status = call(session, command);
+    int number = interrupt_close();
+    if (number != 0 && status != STATUS_AMBIGUOUS && output_flush(&session->output))
+        (void)raise(number);
+    return status;
+}
+
+int session_operate(struct session *session, const struct command *command)
+{
+    return session_call(session, command, operate_once);
 }

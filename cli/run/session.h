@@ -39,6 +39,8 @@ int session_choose_store(struct session *session, const struct command *command)
 
 /* Whether the selected store is private to this process and ends with it. */
 bool session_is_private(const struct session *session);
+/* Whether the selected store is a memcached server. A signal ends the waits for it. */
+bool session_has_server(const struct session *session);
 /* Opens the store that the user has named. A command that only reads does not make its file: the
  * path may be mistyped. Returns the result of opening it. */
 int open_named(const struct command *command, const char *uri, const mcds_options *options,
@@ -62,6 +64,12 @@ int session_find_store(struct session *session, const struct command *command, c
  * sentence printed, the exit code. */
 int session_wait_for_store(struct session *session, const struct command *command,
                            int interval_ms);
+
+/* Calls a function that changes something in the store, or only reads. A signal ends the wait for a server
+ * that does not answer. It ends the process after the function has reported the outcome of a change,
+ * unless that is AMBIGUOUS; without a change at once. */
+int session_call(struct session *session, const struct command *command,
+                 int (*call)(struct session *session, const struct command *command));
 
 /* Executes one command that is an operation of a structure, and prints the result; returns the exit
  * code. */

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "io/exit.h"
-#include "io/interrupt.h"
 #include "io/lines.h"
 #include "io/report.h"
 #include "parse/shell_words.h"
@@ -21,6 +20,7 @@
 #include "run/session.h"
 #include "run/stdin_whole.h"
 #include "run/tally.h"
+#include "signals/interrupt.h"
 #include "terminal/progress.h"
 
 #define DEPTH 512

@@ -13,6 +13,7 @@
 #include "io/exit.h"
 #include "io/report.h"
 #include "run/run.h"
+#include "signals/deadline.h"
 
 /* The process gets SIGTERM when the shell is killed. */
 static void die_with(pid_t shell)
@@ -33,6 +34,7 @@ pid_t apart_fork(struct session *session, struct signals *signals)
     (void)sigprocmask(SIG_SETMASK, &signals->before, NULL);
     signals_close(signals);
     session->store = NULL; /* which only the parent may use */
+    deadline_reset();
     session->kept = NULL;
     return 0;
 }

@@ -3,8 +3,8 @@
 #ifndef MCDS_CLI_SHELL_APART_H
 #define MCDS_CLI_SHELL_APART_H
 
-#include "io/signals.h"
 #include "run/session.h"
+#include "signals/signals.h"
 
 /* The standard input of the process. */
 enum apart_input {

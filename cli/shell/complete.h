@@ -3,8 +3,8 @@
 #define MCDS_CLI_SHELL_COMPLETE_H
 
 #include "editor/completion.h"
-#include "io/signals.h"
 #include "run/session.h"
+#include "signals/signals.h"
 
 /* The end of a line. */
 struct line_end {

@@ -64,6 +64,18 @@ static bool is_given_up(struct kept *kept, int *result_out)
     }
 }
 
+/* Some structures are read when they are opened. A signal gives this up too. */
+static int open_structure(struct attempt *attempt, struct subject *subject, void **handle_out)
+{
+    struct signals *signals = attempt->session->kept->signals;
+    signals_open_calls();
+    int result = subject_open(subject, attempt->session->store, attempt->command, handle_out);
+    signals_close_calls();
+    if (result != MCDS_OK)
+        attempt->signal = signals_take(signals, 0);
+    return result;
+}
+
 static void attempt(struct attempt *attempt)
 {
     struct kept *kept = attempt->session->kept;
@@ -75,9 +87,8 @@ static void attempt(struct attempt *attempt)
     if (attempt->result != MCDS_OK)
         return;
     struct subject *subject = subjects_find(kept->subjects, command);
-    attempt->result = subject != NULL
-                          ? subject_open(subject, attempt->session->store, command, &handle)
-                          : MCDS_NO_MEMORY;
+    attempt->result = subject != NULL ? open_structure(attempt, subject, &handle)
+                                      : MCDS_NO_MEMORY;
     if (attempt->result == MCDS_OK)
         attempt->result = command->verb->start(handle, command, &attempt->answer,
                                                kept->pipeline, 0);
@@ -86,6 +97,7 @@ static void attempt(struct attempt *attempt)
     subject_begin(subject, command);
     if (is_given_up(kept, &attempt->result)) {
         attempt->signal = kept->signals->number;
+        attempt->result = command->verb->done != NULL ? MCDS_AMBIGUOUS : MCDS_TIMEOUT;
         kept_close(kept); /* afterwards the library does not use the answer */
         return;
     }
@@ -106,20 +118,6 @@ static void attempt_twice(struct attempt *once)
     mcds_value_free(&once->answer.value);
     kept_close(kept);
     attempt(once);
-}
-
-static int report_given_up(const struct attempt *given_up)
-{
-    struct output *output = &given_up->session->output;
-    const struct command *command = given_up->command;
-    char sentence[SENTENCE_MAX];
-    (void)snprintf(sentence, sizeof sentence, "%s '%.200s': given up", command->noun->word,
-                   command->arguments[0]);
-    if (command->verb->done != NULL)
-        return report(output, command, &given_up->answer, MCDS_AMBIGUOUS, sentence);
-    int status = STATUS_SIGNAL + given_up->signal;
-    report_failure(output, command, status, mcds_result_name(MCDS_TIMEOUT), sentence);
-    return status;
 }
 
 /* Looks for the default store where there was none. Returns 0, or an exit code with the sentence
@@ -150,7 +148,8 @@ int kept_operate(struct session *session, const struct command *command)
         return status;
     attempt_twice(&once);
     status = once.signal != 0
-                 ? report_given_up(&once)
+                 ? report_given_up(&session->output, command, &once.answer, once.result,
+                                   once.signal)
                  : report(&session->output, command, &once.answer, once.result, NULL);
     mcds_value_free(&once.answer.value);
     if (session->is_absent) /* the open structures belong to the empty store that replaces it */

@@ -3,8 +3,8 @@
 #ifndef MCDS_CLI_SHELL_KEPT_H
 #define MCDS_CLI_SHELL_KEPT_H
 
-#include "io/signals.h"
 #include "run/session.h"
+#include "signals/signals.h"
 
 struct subjects;
 

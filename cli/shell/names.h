@@ -3,8 +3,8 @@
 #define MCDS_CLI_SHELL_NAMES_H
 
 #include "editor/completion.h"
-#include "io/signals.h"
 #include "run/session.h"
+#include "signals/signals.h"
 
 /* Adds the names of the structures of `noun` (NULL: of all nouns) that begin with `typed`. Ends at
  * a signal, which the caller still has to take, and after a second. Then there may be more

@@ -23,6 +23,7 @@
 #include "shell/kept.h"
 #include "shell/line.h"
 #include "shell/typing.h"
+#include "signals/interrupt.h"
 #include "table/commands.h"
 #include "table/nouns.h"
 #include "terminal/terminal.h"
@@ -117,6 +118,9 @@ static int execute(struct shell *shell, enum line_kind kind)
 static void forget_interrupt(struct shell *shell)
 {
     (void)signals_take(&shell->signals, 0);
+    int number = interrupt_take_closed(); /* of a command with handlers of its own */
+    if (shell->signals.number == 0)
+        shell->signals.number = number;
     if (shell->signals.number == SIGINT && !shell->is_script)
         shell->signals.number = 0;
     shell->is_over = shell->is_over || shell->signals.number != 0;

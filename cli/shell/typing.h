@@ -4,7 +4,7 @@
 
 #include "editor/editor.h"
 #include "io/lines.h"
-#include "io/signals.h"
+#include "signals/signals.h"
 #include "terminal/modes.h"
 
 #define TYPED_MAX 16384 /* bytes of a line */

@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from fixture import SKIPPED, Fixture, is_possible
+from fixture import SKIPPED, Fixture, is_possible, takes
 from relay import Relay
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
@@ -93,14 +93,6 @@ class CacheTest(unittest.TestCase):
         except ProcessLookupError:
             pass
 
-    @staticmethod
-    def wait_until_blocked(process):
-        """Until it has blocked SIGTERM, which it does before it looks."""
-        blocked = 0
-        while not blocked >> (signal.SIGTERM - 1) & 1:
-            with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
-                blocked = int(next(line for line in file if line.startswith("SigBlk")).split()[1], 16)
-
     def assert_dead(self, pid):
         with self.assertRaises(ProcessLookupError):
             os.kill(pid, 0)
@@ -171,7 +163,8 @@ class CacheTest(unittest.TestCase):
         self.pid_of(filler)
         for number in SIGNALS:
             waiter = self.start("get", "en", "k", "--", "echo", "not run")
-            self.wait_until_blocked(waiter)
+            while not takes(waiter.pid, signal.SIGTERM):
+                self.assertIsNone(waiter.poll())
             waiter.send_signal(number)
             self.assertEqual(self.end(waiter), (128 + number, "", f"mcds: cache 'en': ended by signal {number:d}\n"))
 

@@ -112,6 +112,13 @@ def is_dead(pid):
         return True
 
 
+def takes(pid, number):
+    """Whether a process blocks or catches a signal, which then does not end it."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        masks = [int(line.split()[1], 16) for line in status if line.startswith(("SigBlk:", "SigCgt:"))]
+    return any(mask >> (number - 1) & 1 for mask in masks)
+
+
 class ProcessTest(unittest.TestCase):
     """Starts mcds, and ends it after the test. Waits are for events: a line, the end of a process."""
     store = mcds = None

@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from fixture import SKIPPED, Fixture, is_possible
+from fixture import SKIPPED, Fixture, is_possible, state_of
 from relay import Relay
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
@@ -41,12 +41,14 @@ class HoldingRelay(SilentRelay):
 
     def __init__(self, path, server, word):
         super().__init__(path, server, word)
-        self.may_pass = threading.Event()
+        self.may_pass, self.has_passed = threading.Event(), threading.Event()
 
     def pass_reply(self, data, client):
         if self.has_come.is_set():
             self.may_pass.wait(LIMIT_S)
         client.sendall(data)
+        if self.may_pass.is_set():
+            self.has_passed.set()
 
 
 class InterruptTest(unittest.TestCase):
@@ -219,14 +221,17 @@ class InterruptTest(unittest.TestCase):
         self.assertEqual(process.wait(LIMIT_S), -signal.SIGINT)
 
     def signal_while_held(self, number, word, *words):
-        """A command that a signal reaches while the server's replies are held back: its results, and its sentences."""
+        """A command that a signal reaches before the replies that the server holds back: its results, and its sentences."""
         relay = HoldingRelay(f"{self.fixture.folder}/relay", self.fixture.socket, word)
         self.addCleanup(relay.close)
         process = self.start("-s", f"memcached://{relay.path}?connect_timeout=30000&timeout=120000", *words)
         self.assertTrue(relay.has_come.wait(LIMIT_S))
+        process.send_signal(signal.SIGSTOP)
+        self.wait_for(lambda: state_of(process.pid)[0] == "T", "it does not stop")
         process.send_signal(number)
-        self.wait_for(lambda: process.poll() is not None or not self.catches(process, number), "the signal is not taken")
         relay.may_pass.set()
+        relay.has_passed.wait(LIMIT_S)
+        process.send_signal(signal.SIGCONT)
         stdout, stderr = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 128 + number)
         relay.close()

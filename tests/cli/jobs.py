@@ -9,7 +9,7 @@ import sys
 import unittest
 from urllib.parse import unquote
 
-from fixture import ProcessTest, run_process_tests
+from fixture import ProcessTest, run_process_tests, takes
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 # For what waits until a claim ends. A machine under load may keep a process from running for seconds.
@@ -198,15 +198,9 @@ class QueueTest(ProcessTest):
 
     def test_a_signal_ends_the_wait(self):
         worker = self.worker(program=["true"])
-        self.wait_until(lambda: self.blocks(worker.pid, signal.SIGHUP))
+        self.wait_until(lambda: takes(worker.pid, signal.SIGHUP))
         worker.send_signal(signal.SIGHUP)
         self.assertEqual(self.end(worker), 128 + signal.SIGHUP)
-
-    @staticmethod
-    def blocks(pid, number):
-        with open(f"/proc/{pid}/status", encoding="ascii") as status:
-            mask = next(line for line in status if line.startswith("SigBlk:"))
-        return int(mask.split()[1], 16) >> (number - 1) & 1 == 1
 
     def test_a_command_that_cannot_be_run(self):
         """The worker ends before it claims a job: no start costs a try."""

@@ -7,7 +7,7 @@ import socket
 import sys
 import unittest
 
-from fixture import ProcessTest, is_dead, run_process_tests
+from fixture import ProcessTest, is_dead, run_process_tests, takes
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 # For what waits until a lease ends. A machine under load may keep a process from running for seconds,
@@ -156,7 +156,7 @@ class LeaderTest(ProcessTest):
         leader = self.start("leader", "run", "job", "-t", LEASE, "--rest", "10ms", "--", "sh", "-c", TRAP)
         self.assertEqual(leader.stdout.readline(), "ready\n")
         waiting = self.campaign("b")
-        self.wait_until(lambda: self.blocks(waiting.pid, signal.SIGHUP))
+        self.wait_until(lambda: takes(waiting.pid, signal.SIGHUP))
         waiting.send_signal(signal.SIGHUP)
         self.assertEqual(self.end(waiting), 128 + signal.SIGHUP)
         leader.send_signal(signal.SIGUSR1)  # a message to the command
@@ -167,12 +167,6 @@ class LeaderTest(ProcessTest):
         self.assertEqual(self.end(leader), 5)
         self.assertEqual(self.who(), "")
         self.assertEqual(self.terms(), [])
-
-    @staticmethod
-    def blocks(pid, number):
-        with open(f"/proc/{pid}/status", encoding="ascii") as status:
-            mask = next(line for line in status if line.startswith("SigBlk:"))
-        return int(mask.split()[1], 16) >> (number - 1) & 1 == 1
 
     def test_ctrl_c_ends_it(self):
         """A terminal sends it to the command alone, which dies of it."""

@@ -8,7 +8,7 @@ import sys
 import time
 import unittest
 
-from fixture import ProcessTest, is_dead, run_process_tests, state_of
+from fixture import ProcessTest, is_dead, run_process_tests, state_of, takes
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 # For what waits until a lease ends. A machine under load may keep a process from running for seconds,
@@ -209,22 +209,14 @@ class LockTest(ProcessTest):
     def test_signal_ends_the_wait(self):
         holder = self.hold()
         contender = self.start("lock", "job", "-t", LEASE, "--", "true")
-        # It blocks TERM before it asks for the lock; until then TERM ends it as it does anyone.
-        self.wait_until(lambda: self.blocks(contender.pid, signal.SIGTERM))
+        # It takes TERM before it asks for the lock; until then TERM ends it as it does anyone.
+        self.wait_until(lambda: takes(contender.pid, signal.SIGTERM))
         contender.send_signal(signal.SIGTERM)
         self.assertEqual(self.end(contender), 128 + signal.SIGTERM)
         self.assertIsNone(holder.poll())
         holder.stdin.close()
         self.assertEqual(self.end(holder), 0)
         self.assert_free()
-
-    @staticmethod
-    def blocks(pid, number):
-        with open(f"/proc/{pid}/status", encoding="ascii") as status:
-            for line in status:
-                if line.startswith("SigBlk:"):
-                    return int(line.split()[1], 16) >> (number - 1) & 1 == 1
-        return False
 
     def test_rest_of_the_group_is_stopped(self):
         """What the command leaves behind is gone before the lock is given back."""

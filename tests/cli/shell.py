@@ -526,9 +526,14 @@ class ConnectionTest(TerminalTest):
 
     def test_an_operation_that_is_given_up(self):
         """No reply comes. A change is then in doubt, and the next line is answered."""
-        silent = threading.Event()
+        silent, asked = threading.Event(), threading.Event()
 
         class Silent(Relay):
+            def pass_request(self, data, server):
+                if silent.is_set():
+                    asked.set()
+                server.sendall(data)
+
             def pass_reply(self, data, client):
                 if not silent.is_set():
                     client.sendall(data)
@@ -538,14 +543,17 @@ class ConnectionTest(TerminalTest):
         self.environment["MCDS_STORE"] = f"memcached://{relay.path}?connect_timeout=60000&timeout=120000"
         terminal = self.shell()
         self.line(terminal, "table put t k v", "put")
-        for line, said, code in (("table put t k w", "it may have been put", 80), ("table get t k", "given up", 130)):
+        for line, said, code in (("table put t k w", "it may have been put", 80), ("table get t k", "given up", 130),
+                                 ("counter get never-read", "given up", 130), ("table get t k l", "given up", 130),
+                                 ("lock N -n -- true", "", 130), ("lock acquire N", "", 130)):
             silent.set()
+            asked.clear()
             begin = len(terminal.raw)
             terminal.type(line + "\r")
-            terminal.wait_until(lambda _, end=f"{line}\r\n".encode(): terminal.raw.endswith(end))
+            terminal.wait_until(lambda _, end=f"{line}\r\n".encode(): terminal.raw.endswith(end) and asked.is_set())
             terminal.type("\x03")
-            terminal.wait_for(said, f"mcds [{code}]>")
-            self.wait_for_prompt(terminal, begin)
+            end = rf"{said}[^>]*mcds \S*\[{code}\]\S*> $".encode()
+            terminal.wait_until(lambda _, begin=begin, end=end: re.search(end, terminal.raw[begin:]))
             silent.clear()
             self.line(terminal, "table get t k", "\nw")
         self.end(terminal)

@@ -1,5 +1,5 @@
 /* Signals as a file. */
-#include "io/signals.h"
+#include "signals/signals.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,6 +10,7 @@
 
 #include "io/exit.h"
 #include "io/report.h"
+#include "signals/interrupt.h"
 
 #define NS_PER_MS INT64_C(1000000)
 /* The longest wait of one poll. */
@@ -46,6 +47,8 @@ int signals_open(struct signals *signals, struct output *output, const struct co
 int signals_take(struct signals *signals, pid_t pid)
 {
     struct signalfd_siginfo info;
+    if (signals->number == 0)
+        signals->number = interrupt_number();
     while (read(signals->file, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGCHLD)
             continue;
@@ -74,6 +77,19 @@ int signals_wait(struct signals *signals, int64_t ms)
         left_ms = until_ms - now_ms();
     }
     return signals->number;
+}
+
+void signals_open_calls(void)
+{
+    interrupt_open_calls();
+}
+
+/* The signal is blocked again, and so arrives in the file. */
+void signals_close_calls(void)
+{
+    int number = interrupt_close();
+    if (number != 0)
+        (void)raise(number);
 }
 
 void signals_close(struct signals *signals)

@@ -1,7 +1,7 @@
 /* Signals: SIGINT, SIGTERM, SIGHUP and SIGQUIT as a file. A command that holds something in the store
  * learns of them there, and gives it back before it ends. */
-#ifndef MCDS_CLI_IO_SIGNALS_H
-#define MCDS_CLI_IO_SIGNALS_H
+#ifndef MCDS_CLI_SIGNALS_SIGNALS_H
+#define MCDS_CLI_SIGNALS_SIGNALS_H
 
 #include <signal.h>
 #include <stdint.h>
@@ -23,6 +23,10 @@ int signals_open(struct signals *signals, struct output *output, const struct co
 int signals_take(struct signals *signals, pid_t pid);
 /* Waits this long at most, or until a signal arrives. Returns signals->number. */
 int signals_wait(struct signals *signals, int64_t ms);
+/* Between these calls, a signal ends each call of the library whose server does not answer, and
+ * signals_take returns it. */
+void signals_open_calls(void);
+void signals_close_calls(void);
 /* Closes the file. The signals stay blocked. */
 void signals_close(struct signals *signals);
 
