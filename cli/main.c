@@ -66,6 +66,17 @@ static int run(struct session *session, struct command *command)
     return status == STATUS_DONE ? run_command(session, command) : status;
 }
 
+/* To the group of mcds, to which the terminal would have sent it if COMMAND had no group of its own:
+ * a script ends there. A shell takes note only if mcds dies of the signal too. */
+static void pass_on(int number)
+{
+    sigset_t one;
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, number);
+    (void)kill(0, number);
+    (void)sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -96,6 +107,9 @@ int main(int argc, char **argv)
     free_command(&command);
     mcds_close(session->store);
     config_free(&session->config);
+    int number = session->keyboard_signal;
     free(session);
+    if (number != 0)
+        pass_on(number);
     return status;
 }

@@ -349,7 +349,8 @@ void child_end(struct child *child)
         cgroup_remove(&child->descendants.cgroup);
     if (child->tty < 0)
         return;
-    if (child->group > 0 && tcgetpgrp(child->tty) == child->group)
+    child->had_terminal = child->group > 0 && tcgetpgrp(child->tty) == child->group;
+    if (child->had_terminal)
         (void)tcsetpgrp(child->tty, getpgrp());
     (void)close(child->tty);
     child->tty = -1;

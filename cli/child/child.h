@@ -26,6 +26,7 @@ struct child {
     int stopped_by;                 /* the signal that has stopped the program, or 0 */
     bool is_following;              /* we have stopped with it */
     bool is_hung_up;                /* it waited for a terminal that never comes */
+    bool had_terminal;              /* its group was in the foreground when it ended */
     bool is_unwatched;              /* the supervisor was killed */
     bool is_orphaned;               /* and the program had not ended by then */
     struct descendants descendants; /* which are ours to kill when it is orphaned */

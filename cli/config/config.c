@@ -99,6 +99,8 @@ static int judge_value(struct parser *parser, enum setting_id id, const char *te
         return bad_line(parser, "%s has no value", setting_words[id]);
     if (text[0] == '"' || text[0] == '\'')
         return bad_line(parser, "%s: write the value without quotes", setting_words[id]);
+    if (strstr(text, " #") != NULL || strstr(text, "\t#") != NULL)
+        return bad_line(parser, "%s: give the comment a line of its own", setting_words[id]);
     if (id == SETTING_STORE && strlen(text) >= URI_MAX)
         return bad_line(parser, "the store URI is longer than %d bytes", URI_MAX - 1);
     if (id == SETTING_STORE && is_relative(text))

@@ -339,13 +339,17 @@ static int report_not_started(const struct runner *runner, int status, const cha
     return status;
 }
 
-/* A terminal sends Ctrl-C to the group in its foreground: to COMMAND, not to mcds. */
+/* A terminal sends Ctrl-C to the group in its foreground: to COMMAND, not to mcds and the script that
+ * runs it. main passes it on. */
 static void take_interrupt(struct runner *runner)
 {
     int status = runner->child.wait_status;
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if ((number == SIGINT || number == SIGQUIT) && runner->ended_by == 0)
-        runner->ended_by = number;
+    if ((number != SIGINT && number != SIGQUIT) || runner->ended_by != 0)
+        return;
+    runner->ended_by = number;
+    if (runner->child.had_terminal)
+        runner->session->keyboard_signal = number;
 }
 
 /* Starts the command line if only the release has reported the loss, and waits for its end. */

@@ -164,14 +164,22 @@ bool reader_is_complete(struct reader *reader)
            excludes(reader, OPTION_TOKEN, OPTION_TOKEN_FD) && is_run_complete(reader);
 }
 
-/* Whether a word from here on is `--`; with `or_way`, also one of the options instead of COMMAND. */
+/* Whether the word after a `--` is a NAME such as -L, and not a COMMAND. */
+static bool is_dashed(const char *word)
+{
+    return word != NULL && word[0] == '-' && !is_end_of_options(word);
+}
+
+/* Whether a COMMAND follows, after `--`; with `or_way`, also one of the options instead of it. */
 static bool is_ahead(char *const *word, bool or_way)
 {
-    for (; *word != NULL; word++)
-        if (is_end_of_options(*word) ||
-            (or_way && (strcmp(*word, "--info") == 0 || strcmp(*word, "--break") == 0 ||
-                        strcmp(*word, "--drop") == 0)))
+    for (; *word != NULL; word++) {
+        if (is_end_of_options(*word))
+            return !is_dashed(word[1]);
+        if (or_way && (strcmp(*word, "--info") == 0 || strcmp(*word, "--break") == 0 ||
+                       strcmp(*word, "--drop") == 0))
             return true;
+    }
     return false;
 }
 

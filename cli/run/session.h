@@ -28,6 +28,7 @@ struct session {
     const struct command *command; /* that opens it */
     struct sigaction pipe_before;  /* the action of SIGPIPE when we were started */
     struct sigaction size_before;  /* the action of SIGXFSZ */
+    int keyboard_signal;           /* that has ended COMMAND on the terminal, or 0 */
 };
 
 /* "from FILE:LINE", of a setting that the configuration has. */

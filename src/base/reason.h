@@ -130,12 +130,12 @@
       "this system has no robust mutexes that processes can share")                            \
     X(OTHER_VERSION, OTHER_VERSION, "another version of mcds has the file open")               \
     X(WRITER_LOCKED, FILE_IN_USE,                                                              \
-      "another process has locked PATH-writer; end it, and open the store again")              \
+      "another process has locked its -writer file; end it, and open the store again")              \
     E(WRITER_LIMIT, FILE_LIMIT, EFBIG,                                                         \
-      "this process' limit for file sizes (ulimit -f) has no room for PATH-writer; raise it")  \
-    E(WRITER_NO_CAPACITY, DISK_FULL, ENOSPC, "no room on the disk for PATH-writer; make room") \
-    E(WRITER_NO_MEMORY, NO_MEMORY, ENOMEM, "this process has no memory for PATH-writer")       \
-    E(WRITER_READ_ONLY, NO_PERMISSION, EACCES, "this user may not write PATH-writer")          \
+      "this process' limit for file sizes (ulimit -f) has no room for its -writer file; raise it")  \
+    E(WRITER_NO_CAPACITY, DISK_FULL, ENOSPC, "no room on the disk for its -writer file; make room") \
+    E(WRITER_NO_MEMORY, NO_MEMORY, ENOMEM, "this process has no memory for its -writer file")       \
+    E(WRITER_READ_ONLY, NO_PERMISSION, EACCES, "this user may not write its -writer file")          \
     X(MAP_FULL, STORE_FULL, "the file is at its limit, map_max in the store's URI; raise it")  \
     X(LONG_TRANSACTION, TOO_BIG, "too many pages in one transaction")                          \
     X(READERS_FULL, FILE_IN_USE,                                                               \

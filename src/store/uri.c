@@ -114,9 +114,8 @@ int mcds__uri_parse(const char *text, struct mcds_uri *uri)
     if (options != NULL)
         *options++ = '\0';
     if (!uri_decode(place))
-        return mcds__fail_uri("uri", text, HEX,
-                              "the URI '%.100s' has a bad %%XX in its place; write %% as %%25",
-                              text);
+        return mcds__fail_uri("uri", text, HEX, "'%.100s' has a bad %%XX; write %% as %%25",
+                              place);
     assert(uri->place > uri->scheme);
     return parse_options(uri, options);
 }

@@ -460,8 +460,8 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "add",
       .peer = "/tmp/mcds-causes-*/store"},
-     "counter 'x': add: /tmp/mcds-causes-*/store: another process has locked PATH-writer; end "
-     "it, and open the store again"},
+     "counter 'x': add: /tmp/mcds-causes-*/store: another process has locked its -writer "
+     "file; end it, and open the store again"},
 };
 
 const struct table causes_of_files = {rows, sizeof rows / sizeof rows[0]};

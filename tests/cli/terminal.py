@@ -162,7 +162,24 @@ class TerminalTest(unittest.TestCase):
         self.start(MCDS, "lock", "job", "--", "sh", "-c", "echo ready; " + FOREVER)
         self.expect("ready")
         self.type("\x03")
-        self.assertEqual(self.exit_code(), 130)
+        self.assertEqual(self.exit_code(), -signal.SIGINT)
+
+    def test_the_keyboard_ends_the_script_too(self):
+        for shell in ("dash", "bash"):
+            self.start(shell, "-c", "mcds lock job -- sh -c 'echo ready; " + FOREVER + "'; echo not en''ded")
+            self.expect("ready")
+            self.type("\x03")
+            self.assertEqual(self.exit_code(), -signal.SIGINT)
+            self.assertNotIn("not ended", self.seen)
+            free = subprocess.run([MCDS, "lock", "job", "-n", "--", "true"], env=self.fixture.environment(MCDS), check=False)
+            self.assertEqual(free.returncode, 0)
+
+    def test_a_script_goes_on_after_a_command_that_bears_the_keyboard(self):
+        self.start("bash", "-c", "mcds lock job -- sh -c 'trap \"exit 3\" INT; echo ready; " + FOREVER + "'; echo code $?")
+        self.expect("ready")
+        self.type("\x03")
+        self.expect("code 3")
+        self.assertEqual(self.exit_code(), 0)
 
     def test_command_without_the_terminal_as_input(self):
         self.start("sh", "-c", "trap : INT; mcds lock job -- sh -c 'trap - INT; echo ready; "

@@ -36,6 +36,11 @@ static int check_kind(const char *path)
     struct stat status;
     if (lstat(path, &status) != 0 || S_ISREG(status.st_mode))
         return MCDS_OK;
+    if (S_ISLNK(status.st_mode) && access(path, F_OK) != 0 && errno == ENOENT)
+        return mcds__fail_at(
+            MCDS_IO, WRONG_FILE, path,
+            "it is a symbolic link to a file that does not exist; remove it, or "
+            "give the path of that file");
     if (S_ISLNK(status.st_mode))
         return mcds__fail_at(MCDS_IO, WRONG_FILE, path,
                              "it is a symbolic link, which is not followed here; remove it, or "

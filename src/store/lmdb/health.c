@@ -152,8 +152,8 @@ static void tell_line(const struct mcds__lmdb_file *file, struct mcds__report *r
             file->no_write->text);
     else
         mcds__report(report, MCDS_PROBLEM,
-                     "remove the cause, or remove PATH-writer while no program has the store "
-                     "open",
+                     "remove the cause, or remove its -writer file while no program has the "
+                     "store open",
                      "every write is refused: %s", file->no_write->text);
 }
 

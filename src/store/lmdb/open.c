@@ -201,7 +201,8 @@ static int fail_empty(const struct mcds__lmdb_file *file)
                                                  .os_error = file->no_write->os_error,
                                                  .noun = "store",
                                                  .peer = file->path},
-                             "it is empty, and cannot be written: %s", file->no_write->text);
+                             "it has no data, and none can be written: %s",
+                             file->no_write->text);
 }
 
 static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)

@@ -44,7 +44,7 @@ try() { printf "$1" >file; shift; run "$@" counter get x; }
 try '\357\273\277store = lmdb:/none/x.mdb\r\n[a]\r\n'
 try ''
 for text in 'stor = x' 'store' 'store =' '= x' 'store = "lmdb:/x"' 'store = lmdb:x.mdb' 'store = lmdb:~/x' 'timeout = soon' 'timeout = 2h' \
-    'namespace = a\001b' '\nnamespace = abcdefghijklmnopqrstuvwxyz0123456'     '[a' '[]' '[a b]' '[a]\n\n[a]' 'timeout = 1s\n#\n timeout = 2s' '# \n[a]\ntimeout = 1s\n[b]\ntimeout = no' 'ti\0me = 1s' '\n\0' '[a]\n store'; do
+    'namespace = a\001b' '\nnamespace = abcdefghijklmnopqrstuvwxyz0123456'     '[a' '[]' '[a b]' '[a]\n\n[a]' 'timeout = 1s\n#\n timeout = 2s' '# \n[a]\ntimeout = 1s\n[b]\ntimeout = no' 'ti\0me = 1s' '\n\0' '[a]\n store' 'timeout = 1s # short'; do
     try "$text"
 done
 try '[a]\n[b]\n' --profile c

@@ -36,5 +36,10 @@ run lock acquire -n -- echo held
 run lock acquire job -n -- echo held
 run lock job more -- echo held
 run lock -- acquire -- echo held
+# a NAME with a dash
+mcds lock acquire -n --token dashed -- -L | tr 0-9 N | tr -s N
+run lock -n -q -- -L -- echo held
+mcds lock renew --token dashed -- -L | tr 0-9 N | tr -s N
+run lock release --token dashed -- -L
 run lock release --info
 run lock --drop renew
