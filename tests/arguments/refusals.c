@@ -181,6 +181,8 @@ static void counters(void **state)
             "2305843009213693952");
     REFUSED(mcds_counter_take(counter, NULL), ARGUMENT_MISSING, "counter", "", "take", "",
             "a counter and a place for the value", "");
+    REFUSED(mcds_counter_drop(NULL), ARGUMENT_MISSING, "counter", "", "drop", "", "a counter",
+            "");
     mcds_counter_close(counter);
     options = (mcds_counter_options)MCDS_COUNTER_OPTIONS_INIT;
     options.stripes = 2;

@@ -302,9 +302,9 @@ static const struct mcds__operation_kind drop_kind = {
 int mcds_counter_drop_start(mcds_counter *counter, mcds_pipeline *pipeline, uint64_t tag)
 {
     const struct mcds__start *start = MCDS__START(pipeline, tag);
-    int result = mcds__counter_check(counter, counter, "drop");
-    if (result != MCDS_OK)
-        return result;
+    if (counter == NULL)
+        return mcds__fail_missing("counter", "drop", "a counter");
+    int result;
     if (counter->replica != NULL)
         return mcds__exact_drop(counter, start);
     struct counter_drop own;

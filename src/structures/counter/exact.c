@@ -151,9 +151,9 @@ int mcds_counter_flush_start(mcds_counter *counter, mcds_pipeline *pipeline, uin
 {
     const struct mcds__start *start = MCDS__START(pipeline, tag);
     struct counter_flush own;
-    int result = mcds__counter_check(counter, counter, "flush");
-    if (result != MCDS_OK)
-        return result;
+    int result;
+    if (counter == NULL)
+        return mcds__fail_missing("counter", "flush", "a counter");
     struct counter_flush *flush = begin_flush(&own, &flush_kind, counter, start, &result);
     if (flush == NULL)
         return result;
