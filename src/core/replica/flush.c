@@ -3,7 +3,7 @@
  *   SURVEY  get all slots                     this handle has no slot: choose one
  *   FOUND   add head                          in every copy, when the counter does not exist
  *   WRITE   cas or add slot | get slot        in every copy; a copy that was not seen yet is
- *                                             only read
+ *                                             only read. In a slot just chosen: | get head
  *   MARK    get mark                          in every copy, when the entry is missing
  *
  * It continues until a majority of the copies shows the entry. When the handle leaves a slot to
@@ -263,6 +263,8 @@ static enum mcds__step replica_flush_take_found(struct mcds__replica_flush *flus
     assert(trouble != NULL || founded == replica->copies);
     if (trouble == NULL || founded > replica->copies / 2)
         return replica_flush_ask_write(flush, operation);
+    if (replica->known) /* the entry is stored, and the next get adds the head */
+        return end_stored(flush, operation);
     unclaim(replica);
     flush->stage = BEGIN;
     if (!mcds__is_refusal(trouble) && mcds__operation_again(operation))
@@ -297,6 +299,7 @@ static enum mcds__step replica_flush_take_survey(struct mcds__replica_flush *flu
     if (!choose_slot(flush, operation, &slot))
         return replica_flush_fail(flush, operation, MCDS_CORRUPT);
     replica_flush_claim(flush, operation, slot);
+    flush->wants_head = verdict != MCDS__REPLICA_LOST;
     if (verdict == MCDS__REPLICA_NONE)
         return ask_found(flush, operation);
     return replica_flush_ask_write(flush, operation);
@@ -357,8 +360,10 @@ static enum mcds__step take_write(struct mcds__replica_flush *flush,
     struct mcds__replica_round round;
     if (!mcds__replica_take_write(flush, operation, &round))
         return replica_flush_fail(flush, operation, MCDS_CORRUPT);
+    bool is_headless = round.headless > flush->replica->copies / 2;
     if (round.shown > flush->replica->copies / 2)
-        return end_stored(flush, operation);
+        return is_headless && ++flush->rounds < ROUNDS_MAX ? ask_found(flush, operation)
+                                                           : end_stored(flush, operation);
     return replica_flush_go_on(flush, operation, &round);
 }
 

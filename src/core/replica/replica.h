@@ -12,7 +12,8 @@
  *
  * The get decides, so the outcome of the write does not matter, and a write without a reply is
  * repeated with the same entry. Of a write and its repetition only one can match the token,
- * and both store the same number.
+ * and both store the same number. The first write of a handle also gets the head: a drop may
+ * have erased the counter since the survey, and then the head is added again.
  *
  * A contribution stays in the slot where it was written first. After a server has lost the
  * slot, every open writer restores its own entry and nothing else. After a drop it restores
@@ -168,13 +169,15 @@ struct mcds__replica_flush {
     uint64_t target; /* the number of additions that must be in the store */
     uint64_t amount;
     uint64_t added;
+    bool wants_head; /* the head was there at the survey, or was made: it must be there still */
     uint64_t generation;
     uint32_t epoch;
     struct mcds__replica_survey survey;
-    mcds_request requests[3 * MCDS__REPLICA_COPIES_MAX];
+    mcds_request requests[4 * MCDS__REPLICA_COPIES_MAX];
     int8_t mark_at[MCDS__REPLICA_COPIES_MAX];  /* in `requests`; -1: none */
     int8_t write_at[MCDS__REPLICA_COPIES_MAX]; /* in `requests`; -1: none */
     int8_t survey_at[MCDS__REPLICA_COPIES_MAX];
+    int8_t head_at[MCDS__REPLICA_COPIES_MAX]; /* in `requests`; -1: none */
     uint8_t value[MCDS__REPLICA_VALUE_MAX];
     uint8_t head[MCDS__REPLICA_HEAD_MAX];
 };

@@ -174,6 +174,12 @@ static int8_t replica_write_put_request(struct mcds__replica_flush *flush, uint3
     return (int8_t)(*count)++;
 }
 
+static mcds_request get_head(const struct mcds__replica *replica)
+{
+    return (mcds_request){
+        .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = mcds__key_bytes(&replica->head)};
+}
+
 enum mcds__step mcds__replica_ask_write(struct mcds__replica_flush *flush,
                                         struct mcds__operation *operation)
 {
@@ -200,8 +206,11 @@ enum mcds__step mcds__replica_ask_write(struct mcds__replica_flush *flush,
             flush->write_at[i] = replica_write_put_request(flush, &count, i, write);
         flush->survey_at[i] = replica_write_put_request(
             flush, &count, i, (mcds_request){.command = MCDS_GET, .key = key});
+        flush->head_at[i] = -1;
+        if (flush->wants_head)
+            flush->head_at[i] = replica_write_put_request(flush, &count, i, get_head(replica));
     }
-    assert(count >= replica->copies && count <= 3 * replica->copies);
+    assert(count >= replica->copies && count <= 4 * replica->copies);
     return mcds__operation_ask_repeatable(operation, flush->requests, count);
 }
 
@@ -270,6 +279,9 @@ bool mcds__replica_take_write(struct mcds__replica_flush *flush,
         if (flush->mark_at[i] >= 0)
             mcds__replica_learn_mark(replica, i, operation,
                                      &flush->requests[flush->mark_at[i]]);
+        if (flush->head_at[i] >= 0)
+            round_out->headless += flush->requests[flush->head_at[i]].reply.outcome ==
+                                   MCDS_OUT_MISS;
         replica_write_take_written(flush, i, round_out);
         see_copy(&replica->copy[i], &survey->reply);
         if (replica->copy[i].sight == MCDS__REPLICA_UNSEEN) {

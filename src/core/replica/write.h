@@ -27,6 +27,7 @@ struct mcds__replica_round {
     uint32_t reached; /* copies that were read */
     uint32_t
         without_token; /* copies that were read without a CAS token: they cannot be replaced */
+    uint32_t headless; /* copies without a head, where the flush wants one */
     bool conflict;     /* another client has changed a copy */
     uint32_t refused;
     const mcds_reply *refusal;
