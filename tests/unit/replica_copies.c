@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
+#include "base/environment.h"
+#include "core/replica/mark.h"
 #include "mcds.h"
+#include "store/store.h"
 #include "support/server.h"
 
 #define SERVERS_MAX 5
@@ -287,6 +290,88 @@ static void a_counter_keeps_its_copies(void **state)
     mcds_close(store);
 }
 
+static mcds_store *open_server(const struct cluster *cluster, uint32_t i)
+{
+    char uri[160];
+    mcds_store *store = NULL;
+    server_uri(&cluster->servers[i], uri, sizeof uri);
+    CHECK(MCDS_OK, mcds_open(uri, NULL, &store));
+    return store;
+}
+
+static void ask(mcds_store *store, mcds_request request)
+{
+    mcds_batch batch = {.requests = &request, .count = 1};
+    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + 10 * NS_PER_S;
+    request.route = (mcds_bytes){NULL, 0};
+    request.copy = 0;
+    mcds__store_execute(store, 0, &batch);
+    assert_true(request.reply.outcome == MCDS_OUT_OK || request.reply.outcome == MCDS_OUT_MISS);
+}
+
+/* The steps of a drop that takes its time: first the mark on each server, then the erasures. */
+static void mark_drop(const struct cluster *cluster, const struct mcds__replica *replica)
+{
+    uint8_t value[MCDS__REPLICA_MARK_MAX];
+    for (uint32_t i = 0; i < cluster->count; i++) {
+        mcds_store *store = open_server(cluster, i);
+        ask(store, mcds__replica_mark_set(replica, i, 77, value));
+        mcds_close(store);
+    }
+}
+
+static void erase_on(const struct cluster *cluster, const struct mcds__replica *replica,
+                     uint32_t i)
+{
+    mcds_store *store = open_server(cluster, i);
+    ask(store, (mcds_request){.command = MCDS_DELETE, .key = mcds__key_bytes(&replica->head)});
+    for (uint32_t slot = 0; slot < replica->slots; slot++)
+        ask(store, (mcds_request){.command = MCDS_DELETE,
+                                  .key = mcds__key_bytes(&replica->keys[slot])});
+    mcds_close(store);
+}
+
+/* What a new handle reads; 0 where there is no counter. */
+static int64_t read_afresh(const struct cluster *cluster)
+{
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    mcds_store *store = open_store(cluster);
+    mcds_counter *counter = open_counter(store, 3);
+    int result = mcds_counter_get(counter, &value);
+    assert_true(result == MCDS_OK || result == MCDS_NOT_FOUND);
+    mcds_counter_close(counter);
+    mcds_close(store);
+    return value.value;
+}
+
+/* One server is erased, and the others are not yet: neither a get nor a flush brings back there what
+ * the drop erases. */
+static void beside_a_drop_nothing_comes_back(void **state)
+{
+    struct cluster *cluster = *state;
+    static struct mcds__replica replica;
+    run(cluster, 3);
+    memset(&replica, 0, sizeof replica);
+    assert_true(mcds__replica_open(&replica, mcds_env_system(), "mcds", "orders", 3));
+    count_and_leave(cluster, 3, 1000);
+    mcds_store *store = open_store(cluster);
+    mcds_counter *counter = open_counter(store, 3);
+    add(counter, 100);
+    mark_drop(cluster, &replica);
+    erase_on(cluster, &replica, 0);
+    (void)read_afresh(cluster);
+    add(counter, 1); /* stored on the other servers, and erased there */
+    add(counter, 1); /* finds that the counter was dropped */
+    erase_on(cluster, &replica, 1);
+    erase_on(cluster, &replica, 2);
+    assert_in_range(read_afresh(cluster), 0, 1);
+    add(counter, 5);
+    assert_int_equal(read_afresh(cluster), 6);
+    mcds_counter_close(counter);
+    mcds_close(store);
+    mcds__replica_close(&replica);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +384,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_server_that_is_paused_is_not_missed, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_counter_keeps_its_copies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(beside_a_drop_nothing_comes_back, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -397,6 +397,7 @@ static enum mcds__step take_marks(struct mcds__replica_flush *flush,
         trouble = is_answer ? trouble : reply;
     }
     flush->is_lost = answered > replica->copies / 2;
+    flush->may_fill = !mcds__replica_is_being_dropped(replica, flush->requests);
     flush->stage = WRITE_AGAIN;
     if (flush->is_lost)
         return replica_flush_ask_write(flush, operation);

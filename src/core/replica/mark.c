@@ -10,13 +10,15 @@
 
 #define FRAME_TYPE 'Y'
 #define FRAME_VERSION 1
-#define MARK_MS UINT64_C(86400000)
+#define MARK_MS 86400000
+#define DROPPING_MS 120000 /* a drop takes less */
 
 mcds_request mcds__replica_mark_get(const struct mcds__replica *replica, uint32_t copy)
 {
     assert(copy < replica->copies);
     return (mcds_request){
         .command = MCDS_GET,
+        .options = MCDS_WANT_TTL,
         .key = mcds__key_bytes(&replica->mark),
         .route = mcds__key_bytes(&replica->head),
         .copy = copy,
@@ -55,6 +57,18 @@ static bool read_mark(struct mcds__operation *operation, const mcds_request *req
         return request->reply.outcome == MCDS_OUT_MISS;
     return mcds__frame_open_numbers(mcds__operation_value(operation, request), FRAME_TYPE,
                                     FRAME_VERSION, request->key, number_out, 1);
+}
+
+bool mcds__replica_is_being_dropped(const struct mcds__replica *replica,
+                                    const mcds_request *requests)
+{
+    for (uint32_t i = 0; i < replica->copies; i++) {
+        const mcds_reply *reply = &requests[i].reply;
+        if (reply->outcome == MCDS_OUT_OK &&
+            (reply->ttl_ms < 0 || reply->ttl_ms > MARK_MS - DROPPING_MS))
+            return true;
+    }
+    return false;
 }
 
 void mcds__replica_learn_mark(struct mcds__replica *replica, uint32_t copy,

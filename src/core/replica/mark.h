@@ -21,6 +21,9 @@ mcds_request mcds__replica_mark_set(const struct mcds__replica *replica, uint32_
 enum mcds__step mcds__replica_ask_marks(const struct mcds__replica *replica,
                                         mcds_request *requests,
                                         struct mcds__operation *operation);
+/* Whether one of these marks is so young that its drop may be erasing still, or has no known age. */
+bool mcds__replica_is_being_dropped(const struct mcds__replica *replica,
+                                    const mcds_request *requests);
 /* Remember the mark of one copy, of the life in which the slot was claimed. */
 void mcds__replica_learn_mark(struct mcds__replica *replica, uint32_t copy,
                               struct mcds__operation *operation, const mcds_request *request);

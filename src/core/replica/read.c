@@ -2,6 +2,7 @@
  *
  *   SURVEY   get all slots
  *   MARK     get the marks of a drop, when the own entry is missing
+ *   YOUNG    get the marks, before anything is filled
  *   FILL     add or cas each copy of a slot that is missing or old
  *   FOUND    add the head to servers that hold all slots again */
 #include <assert.h>
@@ -15,7 +16,7 @@
 #define LAG_S 2
 #define VALUES_MAX ((size_t)MCDS_BATCH_MAX * MCDS__REPLICA_VALUE_MAX)
 
-enum { BEGIN, SURVEY, MARK, MARK_AGAIN, FILL, FOUND, ERASE };
+enum { BEGIN, SURVEY, MARK, MARK_AGAIN, YOUNG, FILL, FOUND, ERASE };
 
 static enum mcds__step replica_read_ask_survey(struct mcds__replica_read *read,
                                                struct mcds__operation *operation)
@@ -153,6 +154,26 @@ static enum mcds__step ask_heads(struct mcds__replica_read *read,
     return mcds__operation_ask_repeatable(operation, read->requests, count);
 }
 
+static bool lacks_head(const struct mcds__replica_read *read)
+{
+    for (uint32_t copy = 0; copy < read->survey.replica->copies; copy++)
+        if (read->filled[copy])
+            return true;
+    return false;
+}
+
+static enum mcds__step replica_read_fill(struct mcds__replica_read *read,
+                                         struct mcds__operation *operation)
+{
+    if (read->repairs == 0)
+        return ask_heads(read, operation);
+    for (uint32_t i = 0; i < read->repairs; i++)
+        read->requests[i].value.data = read->values.data + read->requests[i].reply.value_at;
+    read->stage = FILL;
+    operation->connection = 0;
+    return mcds__operation_ask_repeatable(operation, read->requests, read->repairs);
+}
+
 /* The sum is known; complete the servers that lack something, as far as possible. */
 static enum mcds__step ask_fill(struct mcds__replica_read *read,
                                 struct mcds__operation *operation)
@@ -164,13 +185,23 @@ static enum mcds__step ask_fill(struct mcds__replica_read *read,
         read->filled[copy] = read->servers[copy] == MCDS__REPLICA_EMPTY;
     for (uint32_t slot = 0; slot < replica->slots && replica->copies > 1; slot++)
         compare_copies(read, operation, slot, now_s);
-    if (read->repairs == 0)
-        return ask_heads(read, operation);
-    for (uint32_t i = 0; i < read->repairs; i++)
-        read->requests[i].value.data = read->values.data + read->requests[i].reply.value_at;
-    read->stage = FILL;
+    if (read->repairs == 0 && !lacks_head(read))
+        return mcds__operation_finish(operation, MCDS_OK);
+    if (replica->copies == 1)
+        return replica_read_fill(read, operation);
+    read->stage = YOUNG;
     operation->connection = 0;
-    return mcds__operation_ask_repeatable(operation, read->requests, read->repairs);
+    return mcds__replica_ask_marks(replica, read->marks, operation);
+}
+
+/* A server may lack something because a drop has erased it, and erases the others next. */
+static enum mcds__step replica_read_take_young(struct mcds__replica_read *read,
+                                               struct mcds__operation *operation)
+{
+    assert(read->stage == YOUNG);
+    return mcds__replica_is_being_dropped(read->survey.replica, read->marks)
+               ? mcds__operation_finish(operation, MCDS_OK)
+               : replica_read_fill(read, operation);
 }
 
 static enum mcds__step take_fill(struct mcds__replica_read *read,
@@ -296,6 +327,8 @@ enum mcds__step mcds__replica_read_step(struct mcds__replica_read *read,
         return replica_read_ask_survey(read, operation);
     case SURVEY:
         return replica_read_take_survey(read, operation);
+    case YOUNG:
+        return replica_read_take_young(read, operation);
     case FILL:
         return take_fill(read, operation);
     case MARK:

@@ -22,7 +22,8 @@
  * With copies, each slot is on `copies` servers. A flush is done when a majority shows the
  * entry, and a read when a majority of complete servers has answered. A server is complete
  * when it holds the head, which is written last: a server that was killed and returned empty
- * does not count until a reader has filled it. */
+ * does not count until a reader has filled it. A drop erases one copy before the other: what lacks
+ * there is not filled from the others while a mark is young. */
 #ifndef MCDS_CORE_REPLICA_REPLICA_H
 #define MCDS_CORE_REPLICA_REPLICA_H
 
@@ -169,6 +170,7 @@ struct mcds__replica_flush {
     uint64_t target; /* the number of additions that must be in the store */
     uint64_t amount;
     uint64_t added;
+    bool may_fill;   /* copies that lack the slot: no drop is erasing it */
     bool wants_head; /* the head was there at the survey, or was made: it must be there still */
     uint64_t generation;
     uint32_t epoch;
@@ -203,6 +205,7 @@ struct mcds__replica_read {
     bool is_lost;  /* the own entry is missing, and not because of a drop */
     uint64_t owner;
     uint32_t repairs;
+    mcds_request marks[MCDS__REPLICA_COPIES_MAX];
     enum mcds__replica_server servers[MCDS__REPLICA_COPIES_MAX];
     bool filled[MCDS__REPLICA_COPIES_MAX]; /* lacks only the head */
     mcds_request requests[MCDS_BATCH_MAX];

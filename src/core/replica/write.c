@@ -6,6 +6,9 @@
 
 #include "base/environment.h"
 
+/* Rounds after which a missing copy is created in any case: else a majority may not be reached. */
+#define PATIENCE 3
+
 /* Collects the contents of the copies. */
 struct gathering {
     mcds_bytes first;
@@ -99,12 +102,13 @@ static bool holds_of_others(const struct mcds__replica *replica)
     return replica->state.base != 0;
 }
 
-/* Whether the entry that was stored is missing, and it is not known why. */
+/* Whether the entry that was stored is missing, also in one copy, and it is not known why. */
 static bool replica_write_must_look(const struct mcds__replica_flush *flush, uint32_t there)
 {
     struct mcds__replica *replica = flush->replica;
-    return replica->known && !flush->is_lost && mcds__replica_knows_marks(replica) &&
-           (there == 0 || mcds__replica_find(&replica->state, replica->owner) == NULL);
+    bool is_missed = there == 0 || count_sight(replica, MCDS__REPLICA_MISSING) > 0 ||
+                     mcds__replica_find(&replica->state, replica->owner) == NULL;
+    return is_missed && replica->known && !flush->is_lost && mcds__replica_knows_marks(replica);
 }
 
 enum mcds__replica_prepared mcds__replica_prepare(struct mcds__replica_flush *flush)
@@ -148,16 +152,18 @@ enum mcds__replica_prepared mcds__replica_prepare(struct mcds__replica_flush *fl
     return MCDS__REPLICA_PREPARED;
 }
 
-/* A missing copy is created again when its contents are known. */
-static bool may_write(const struct mcds__replica *replica, uint32_t copy)
+/* A missing copy is created again when its contents are known and no drop is erasing the others. */
+static bool may_write(const struct mcds__replica_flush *flush, uint32_t copy)
 {
+    const struct mcds__replica *replica = flush->replica;
     assert(copy < replica->copies);
     switch (replica->copy[copy].sight) {
     case MCDS__REPLICA_THERE:
         return true;
     case MCDS__REPLICA_MISSING:
-        return count_sight(replica, MCDS__REPLICA_THERE) > 0 ||
-               count_sight(replica, MCDS__REPLICA_MISSING) > replica->copies / 2;
+        if (count_sight(replica, MCDS__REPLICA_THERE) > 0)
+            return flush->may_fill || flush->rounds >= PATIENCE;
+        return count_sight(replica, MCDS__REPLICA_MISSING) > replica->copies / 2;
     default:
         return false;
     }
@@ -202,7 +208,7 @@ enum mcds__step mcds__replica_ask_write(struct mcds__replica_flush *flush,
             write.cas = replica->copy[i].cas;
             operation->connection = write.cas.connection;
         }
-        if (may_write(replica, i))
+        if (may_write(flush, i))
             flush->write_at[i] = replica_write_put_request(flush, &count, i, write);
         flush->survey_at[i] = replica_write_put_request(
             flush, &count, i, (mcds_request){.command = MCDS_GET, .key = key});
