@@ -14,11 +14,13 @@
 #include "io/exit.h"
 #include "io/output.h"
 #include "io/quote.h"
+#include "parse/shell_words.h"
 
 #define FILE_NAME "/history"
 #define FRESH_NAME ".new"
 #define FILE_MAX 4194304 /* bytes; a larger file is not read */
 #define SENTENCE_CAPACITY 2048
+#define WORDS_MAX 1024
 #define SHARED (mode_t)0077
 
 /* The path of auth_file= in the URI, with its %XX as bytes. False: the URI has no auth_file=. */
@@ -166,10 +168,27 @@ void history_load(const struct history *history, void (*take)(void *context, con
     free(text);
 }
 
+/* Whether a word of the line has the password, which may be quoted in part. A line that cannot be
+ * split may have it. */
+static bool may_have_password(const struct history *history, const char *line)
+{
+    char *words[WORDS_MAX];
+    const char *error;
+    char *copy = strdup(line);
+    int count = copy != NULL ? split_words(copy, words, WORDS_MAX, &error, NULL) : -1;
+    bool has_it = count < 0 || strstr(line, history->password) != NULL;
+    for (int i = 0; i < count && !has_it; i++)
+        has_it = strstr(words[i], history->password) != NULL;
+    if (copy != NULL)
+        explicit_bzero(copy, strlen(line));
+    free(copy);
+    return has_it;
+}
+
 bool history_may_keep(const struct history *history, const char *line)
 {
-    bool has_password = history->password[0] != '\0' && strstr(line, history->password) != NULL;
-    return line[0] != ' ' && line[0] != '\t' && line[0] != '\0' && !has_password;
+    return line[0] != ' ' && line[0] != '\t' && line[0] != '\0' &&
+           (history->password[0] == '\0' || !may_have_password(history, line));
 }
 
 void history_append(const struct history *history, const char *line)

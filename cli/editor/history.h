@@ -27,7 +27,8 @@ void history_load(const struct history *history, void (*take)(void *context, con
                   void *context);
 
 /* Whether the line may be stored: it is not empty, does not begin with a blank, and does not
- * contain the password. */
+ * contain the password, also if it is quoted. While there is a password, a line that cannot be split
+ * is not stored. */
 bool history_may_keep(const struct history *history, const char *line);
 /* Appends the line to the file. */
 void history_append(const struct history *history, const char *line);

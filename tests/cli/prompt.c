@@ -246,6 +246,11 @@ static void keeps_no_password(void **state)
     open_home(&home, uri);
     assert_false(history_may_keep(&home.history, "table put t k s3cret"));
     assert_true(history_may_keep(&home.history, "table put t k secret"));
+    assert_false(history_may_keep(&home.history, "table put t k 's3'cret"));
+    assert_false(
+        history_may_keep(&home.history, "table put t k 'a=s3\"cret' \"a=s3\"$'\\x63'ret"));
+    assert_false(history_may_keep(&home.history, "table put t k \"s3\\\ncret\" 'open"));
+    assert_true(history_may_keep(&home.history, "table put t k \"it's\" # a comment"));
     assert_false(history_may_keep(&home.history, " ls"));
     assert_false(history_may_keep(&home.history, ""));
     close_home(&home);
