@@ -163,6 +163,7 @@ int batch_run(struct session *session, const struct command *command)
     (void)command;
     struct batch batch = {.session = session};
     lines_open(&batch.lines, LINE_MAX_BYTES);
+    batch.lines.skips_mark = true;
     int status = ring_open(session, &batch.ring);
     if (status == STATUS_DONE) {
         interrupt_open();

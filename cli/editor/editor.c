@@ -50,6 +50,7 @@ struct editor {
     const char *prompt;
     char *line;           /* the last line */
     enum editor_wait end; /* why there is no line */
+    bool has_left_out;    /* bytes of the line */
 };
 
 static volatile sig_atomic_t is_stopped; /* SIGTSTP was received */
@@ -128,7 +129,7 @@ static enum editor_wait wait_for_byte(struct editor *editor)
     }
 }
 
-/* The next character. Bytes that are not a character in the locale are left out. */
+/* The next character. Bytes that are not a character in the locale are left out, and noted. */
 static int next_character(EditLine *el, wchar_t *out)
 {
     struct editor *editor = editor_of(el, loaded);
@@ -144,6 +145,11 @@ static int next_character(EditLine *el, wchar_t *out)
             return -1;
         }
         size_t length = mbrtowc(out, &byte, 1, &state);
+        if (length == (size_t)-1) { /* the byte may begin the next character */
+            editor->has_left_out = true;
+            memset(&state, 0, sizeof state);
+            length = mbrtowc(out, &byte, 1, &state);
+        }
         if (length == 0 || length == 1)
             return 1;
         if (length == (size_t)-1)
@@ -332,6 +338,7 @@ enum editor_wait editor_read(struct editor *editor, const char *prompt, char **l
     int count = 0;
     editor->prompt = prompt;
     editor->end = EDITOR_READY;
+    editor->has_left_out = false;
     catch_signals(before);
     locale_t locale = uselocale(editor->locale);
     /* before the prompt; otherwise the terminal shows what is typed at once a second time */
@@ -346,7 +353,7 @@ enum editor_wait editor_read(struct editor *editor, const char *prompt, char **l
     *length_out = strcspn(editor->line, "\r\n");
     editor->line[*length_out] = '\0';
     *line_out = editor->line;
-    return EDITOR_READY;
+    return editor->has_left_out ? EDITOR_NO_TEXT : EDITOR_READY;
 }
 
 void editor_remember(struct editor *editor, const char *line)

@@ -13,6 +13,7 @@ struct editor;
 enum editor_wait {
     EDITOR_READY,    /* a byte can be read, or a line was read */
     EDITOR_AGAIN,    /* a signal handler has run: wait again */
+    EDITOR_NO_TEXT,  /* bytes of the line are not characters of the locale; they are left out */
     EDITOR_GIVEN_UP, /* the user has given up the line */
     EDITOR_OVER      /* the input has ended */
 };

@@ -37,6 +37,16 @@ static char *find_newline(struct lines *lines)
     return newline;
 }
 
+/* The length of the byte order mark that is to be skipped. Only the first line has one. */
+static size_t mark_length(struct lines *lines, const char *line, size_t length)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    bool has_mark = lines->skips_mark && length >= strlen(mark) &&
+                    memcmp(line, mark, strlen(mark)) == 0;
+    lines->skips_mark = false;
+    return has_mark ? strlen(mark) : 0;
+}
+
 enum line lines_next(struct lines *lines, char **line_out, size_t *length_out)
 {
     for (;;) {
@@ -59,8 +69,9 @@ enum line lines_next(struct lines *lines, char **line_out, size_t *length_out)
         if (length > lines->max)
             return LINE_TOO_LONG;
         begin[length] = '\0'; /* the newline, or the free byte after the end */
-        *line_out = begin;
-        *length_out = length;
+        size_t skipped = mark_length(lines, begin, length);
+        *line_out = begin + skipped;
+        *length_out = length - skipped;
         return LINE_READY;
     }
 }

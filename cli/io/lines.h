@@ -14,6 +14,7 @@ struct lines {
     size_t end;
     size_t seen; /* bytes from `begin` on that hold no newline */
     bool is_over;
+    bool skips_mark;  /* a byte order mark at the beginning is not part of the first line */
     bool is_raw;      /* a carriage return at the end belongs to the line */
     bool is_skipping; /* the rest of a line that was too long */
     int error;        /* errno of the read that failed, or of the memory that was refused */

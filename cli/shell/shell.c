@@ -169,10 +169,14 @@ static void refuse_input(struct shell *shell, enum typed typed)
     if (typed == TYPED_TOO_LONG)
         (void)snprintf(sentence, sizeof sentence, "the line is longer than %d bytes",
                        TYPED_MAX);
+    else if (typed == TYPED_NO_TEXT)
+        (void)snprintf(sentence, sizeof sentence,
+                       "the line has bytes that are not characters of the locale; write them "
+                       "as $'\\xHH'");
     else
         (void)snprintf(sentence, sizeof sentence, "standard input cannot be read: %s",
                        strerror(shell->typing.lines.error));
-    note_status(shell, typed == TYPED_TOO_LONG ? STATUS_DATA : STATUS_IO);
+    note_status(shell, typed == TYPED_FAILED ? STATUS_IO : STATUS_DATA);
     (void)refuse(shell, shell->command, shell->last, sentence);
     shell->is_over = shell->is_over || typed == TYPED_FAILED;
 }
@@ -262,6 +266,7 @@ static int run_lines(struct shell *shell)
     shell->kept.signals = &shell->signals;
     shell->typing.signals = &shell->signals;
     lines_open(&shell->typing.lines, TYPED_MAX);
+    shell->typing.lines.skips_mark = true;
     session->kept = &shell->kept;
     if (!shell->is_script)
         open_terminal(shell);

@@ -44,7 +44,7 @@ static enum typed next_line(struct typing *typing, char **line_out, size_t *leng
             break;
         case EDITOR_GIVEN_UP:
             return TYPED_GIVEN_UP;
-        case EDITOR_OVER:
+        default:
             return TYPED_END;
         }
     }
@@ -56,6 +56,8 @@ static enum typed edit_line(struct typing *typing, const char *prompt, char **li
     switch (editor_read(typing->editor, prompt, line_out, length_out)) {
     case EDITOR_READY:
         return *length_out > TYPED_MAX ? TYPED_TOO_LONG : TYPED_LINE;
+    case EDITOR_NO_TEXT:
+        return TYPED_NO_TEXT;
     case EDITOR_GIVEN_UP:
         return TYPED_GIVEN_UP;
     default:

@@ -12,6 +12,7 @@
 enum typed {
     TYPED_LINE,
     TYPED_TOO_LONG,
+    TYPED_NO_TEXT,  /* it has bytes that are not characters */
     TYPED_GIVEN_UP, /* by Ctrl-C */
     TYPED_FAILED,   /* standard input cannot be read: lines.error */
     TYPED_END       /* the input has ended, or a signal has arrived: signals->number */

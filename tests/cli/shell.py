@@ -73,6 +73,16 @@ class ScriptTest(ShellTest):
         self.check(done, 0, "5\n6\nput\na  b\n"
                    '{"noun":"table","verb":"get","name":"t","key":"k","value":"a  b"}\n')
 
+    def test_a_byte_order_mark(self):
+        """Only at the beginning of the script; in later lines it is a character as any other."""
+        self.check(self.script("\ufeffcounter add x", "counter add x"), 0, "1\n2\n")
+        self.check(self.script("\ufeff", "counter get x"), 0, "2\n")
+        done = self.script("counter get x", "\ufeffcounter get x")
+        self.assertEqual((done.returncode, done.stdout), (64, "2\n"))
+        done = subprocess.run([MCDS, "batch"], env=self.environment, input="\ufeffcounter get x\n", check=False,
+                              capture_output=True, text=True)
+        self.check(done, 0, "2\n")
+
     def test_the_first_failure_is_the_exit_code(self):
         self.check(self.script("counter get x", "counter add x"), 1, "1\n", "mcds: line 1: counter 'x': there is none\n")
         done = self.script("counter get y", "nonsense", "lock l -- sh -c 'exit 3'", "counter add x")
@@ -477,6 +487,20 @@ class PromptTest(TerminalTest):
         terminal.wait_until(lambda screen: "x" * 20 in screen.text())
         terminal.type("\r")
         terminal.wait_for("\n1\n")
+        self.end(terminal)
+
+    def test_bytes_that_are_no_characters(self):
+        """None is left out of a line without a sentence."""
+        self.need_editor()
+        terminal = self.shell()
+        for line in (b"counter add caf\xe9", b"counter add caf\xc3", b"counter add \xff\xfeca\xc3f"):
+            begin = len(terminal.raw)
+            os.write(terminal.fd, line + b"\r")
+            terminal.wait_for("not characters of the locale; write them as", "mcds [65]>")
+            self.wait_for_prompt(terminal, begin)
+            self.line(terminal, "ls -l", "")
+        self.line(terminal, "counter add $'caf\\xe9'", "\n1")
+        self.line(terminal, "counter add caf\u00e9", "\n1")
         self.end(terminal)
 
     def test_hostile_names(self):
