@@ -129,7 +129,8 @@ static bool begin_items(struct slot *slot, const struct output *output)
     slot->answer.items = &slot->items;
     if (!slot->command.verb->is_many)
         return true;
-    slot->items = (struct output){.json = output->json, .in_one_line = true};
+    slot->items = (struct output){
+        .json = output->json, .ascii = output->ascii, .in_one_line = true};
     slot->items.file = open_memstream(&slot->gathered, &slot->gathered_length);
     if (slot->items.file == NULL)
         return false;

@@ -182,7 +182,7 @@ static void show_words(const struct completion *completion)
         char copy[1025];
         memcpy(copy, word, length);
         copy[length] = '\0';
-        length = make_visible(copy, shown);
+        length = make_visible(copy, !terminal.has_utf8, shown);
         bool ends = (i + 1) % columns == 0 || i + 1 == count;
         size_t width = text_width(shown, length);
         output_print("%s%s%*s", i % columns == 0 ? "\n" : "", shown,

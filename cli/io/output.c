@@ -14,6 +14,7 @@
 
 #include "io/quote.h"
 #include "terminal/progress.h"
+#include "terminal/terminal.h"
 
 #define SENTENCE_MAX 2048
 /* Larger whole numbers do not survive a JavaScript program. */
@@ -240,13 +241,14 @@ void output_print(const char *format, ...)
     va_end(arguments);
 }
 
-size_t make_visible(const char *text, char *out)
+size_t make_visible(const char *text, bool ascii, char *out)
 {
     size_t length = strlen(text);
     size_t written = 0;
     for (size_t i = 0; i < length;) {
         size_t character = utf8_length(text + i, length - i);
-        bool is_hidden = character == 0 || control_length(text + i, length - i) > 0;
+        bool is_hidden = character == 0 || (ascii && character > 1) ||
+                         control_length(text + i, length - i) > 0;
         for (size_t end = i + (character > 0 ? character : 1); i < end; i++)
             if (is_hidden)
                 written += (size_t)snprintf(out + written, sizeof "\\xHH", "\\x%02x",
@@ -272,7 +274,7 @@ void complain(const struct output *output, const char *format, ...)
         length = (size_t)snprintf(text, sizeof text, "mcds: line %lu: ", line);
     else
         length = (size_t)snprintf(text, sizeof text, "mcds: ");
-    length += make_visible(sentence, text + length);
+    length += make_visible(sentence, is_ascii_terminal(STDERR_FILENO), text + length);
     text[length++] = '\n';
     progress_clear();
     (void)fwrite(text, 1, length, stderr);

@@ -58,8 +58,9 @@ void output_end(struct output *output);
 void output_print(const char *format, ...) MCDS_PRINTF(1, 2);
 
 /* Copies a sentence with the characters that a terminal would act on, and bytes that are no UTF-8,
- * as \xHH; `out` has room for four times its length and the NUL. Returns the length. */
-size_t make_visible(const char *sentence, char *out);
+ * as \xHH; with `ascii` all bytes that are not ASCII. `out` has room for four times its length and
+ * the NUL. Returns the length. */
+size_t make_visible(const char *sentence, bool ascii, char *out);
 
 /* Prints "mcds: SENTENCE" on standard error, or in a batch or a script "mcds: line N: SENTENCE".
  * Characters that control a terminal are made visible. */

@@ -72,7 +72,7 @@ void report_failure(struct output *output, const struct command *command, int st
         print_head(output, command);
         print_part_of(output, command);
         char shown[4 * SENTENCE_MAX + 1];
-        (void)make_visible(sentence, shown);
+        (void)make_visible(sentence, false, shown);
         output_text(output, "error", shown, HIDDEN);
         output_text(output, "result", name, HIDDEN);
         output_number(output, "exit", status, HIDDEN);

@@ -75,12 +75,12 @@ int run_command(struct session *session, const struct command *command)
     struct columns columns;
     terminal_look(&terminal, STDOUT_FILENO,
                   (enum when)number_of(command, OPTION_COLOR, WHEN_AUTO));
+    output->ascii = terminal.is_there && !terminal.has_utf8;
     if (!terminal.is_there || !has_columns(session, command) ||
         !columns_open(&columns, command->verb->columns, &terminal))
         return run_plainly(session, command);
     output->file = columns.memory;
     output->columns = &columns;
-    output->ascii = !terminal.has_utf8;
     int status = run_plainly(session, command);
     columns_close(&columns);
     output->file = file;

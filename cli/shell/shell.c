@@ -237,7 +237,7 @@ static void remember(void *context, const char *line)
 static void greet(const struct shell *shell)
 {
     char uri[4 * URI_MAX];
-    (void)make_visible(shell->session->uri, uri);
+    (void)make_visible(shell->session->uri, is_ascii_terminal(STDOUT_FILENO), uri);
     output_print("mcds %s on %s%s\n"
                  "'help' lists the commands%s; 'exit' or Ctrl-D ends the shell.\n",
                  mcds_version(), uri,

@@ -54,6 +54,13 @@ void terminal_look(struct terminal *terminal, int fd, enum when when)
     terminal->rows = side_of(size.ws_row, "LINES", ROWS);
 }
 
+bool is_ascii_terminal(int fd)
+{
+    struct terminal terminal;
+    terminal_look(&terminal, fd, WHEN_AUTO);
+    return terminal.is_there && !terminal.has_utf8;
+}
+
 const char *ink_begin(const struct terminal *terminal, enum ink ink)
 {
     static const char *const codes[] = {

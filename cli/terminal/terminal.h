@@ -18,6 +18,8 @@ struct terminal {
 
 /* Describes the terminal of `fd`. Without one, it has 80 columns and 24 rows. */
 void terminal_look(struct terminal *terminal, int fd, enum when when);
+/* Whether this is a terminal that shows only ASCII. */
+bool is_ascii_terminal(int fd);
 
 /* "\033[...m" of a colour, or "" where the terminal has none. */
 enum ink { INK_NONE, INK_TITLE, INK_NOUN, INK_GOOD, INK_WARNING, INK_BAD, INK_DIM };

@@ -252,7 +252,6 @@ static int run_for_script(struct top *top)
 
 int top_run(struct session *session, const struct command *command)
 {
-    struct terminal terminal;
     const struct noun *wanted;
     int status = listing_find_noun(session, command, &wanted);
     if (status != STATUS_DONE)
@@ -264,8 +263,6 @@ int top_run(struct session *session, const struct command *command)
     top->command = command;
     top->view.interval_ms = number_of(command, OPTION_INTERVAL, INTERVAL_MS);
     bool is_live = !is_given(command, OPTION_ONCE) && !session->output.json;
-    terminal_look(&terminal, STDOUT_FILENO, WHEN_AUTO);
-    session->output.ascii = terminal.is_there && !terminal.has_utf8;
     status = session_open_store(session);
     if (status == STATUS_DONE && !reading_open(&top->reading, session, command))
         status = refuse(top, STATUS_INTERNAL, "MCDS_NO_MEMORY", "top: out of memory");

@@ -176,7 +176,6 @@ static int watch_all(struct watch *watch)
 int watch_run(struct session *session, const struct command *command)
 {
     struct watch watch = {.session = session, .command = command};
-    struct terminal terminal;
     if (session_is_private(session)) {
         report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID",
                        "watch: only this command sees a memory: store, and it changes nothing; "
@@ -186,8 +185,6 @@ int watch_run(struct session *session, const struct command *command)
     int status = session_open_store(session);
     if (status != STATUS_DONE)
         return status;
-    terminal_look(&terminal, STDOUT_FILENO, WHEN_AUTO);
-    session->output.ascii = terminal.is_there && !terminal.has_utf8;
     if (isatty(STDERR_FILENO) == 1 && !session->output.quiet)
         complain(&session->output, "waiting for changes; Ctrl-C ends");
     status = watch_all(&watch);

@@ -59,6 +59,21 @@ class ColumnsTest(unittest.TestCase):
         seen = self.show("ls", "-l", LC_ALL="C")
         self.assertIn("counter  $'\\xc3\\xbcber' ", seen.screen.text())
         self.assertTrue(all(byte < 0x80 for byte in seen.raw), seen.raw)
+        for words in (("set", "add", "tags", "grün"), ("table", "put", "t", "k", "grün"), ("table", "put", "t", "ß", "v")):
+            self.mcds(*words)
+        for words, said in ((("set", "scan", "tags"), "$'gr\\xc3\\xbcn'"), (("ls",), "$'\\xc3\\xbcber'"),
+                            (("table", "get", "t", "k"), "$'gr\\xc3\\xbcn'"), (("table", "scan", "t"), "$'\\xc3\\x9f'"),
+                            (("table", "get", "t", "k", "ß"), "$'gr\\xc3\\xbcn'"), (("top", "--once"), "$'\\xc3\\xbcber'"),
+                            (("--color=never", "set", "scan", "tags"), "$'gr\\xc3\\xbcn'"),
+                            (("counter", "get", "grün"), "counter 'gr\\xc3\\xbcn': there is none"),
+                            (("table", "get", "t", "k", "--raw"), "grün")):
+            seen = self.show(*words, LC_ALL="C")
+            self.assertIn(said, seen.raw.decode(), words)
+            self.assertEqual(any(byte >= 0x80 for byte in seen.raw), "--raw" in words, seen.raw)
+            self.assertNotIn("\\x", self.show(*words).raw.decode())
+        done = subprocess.run([MCDS, "set", "scan", "tags"], env={**self.environment, "LC_ALL": "C"}, capture_output=True,
+                              check=True)
+        self.assertIn("grün\n", done.stdout.decode())
 
     def test_a_pipe_gets_neither(self):
         self.fill()
