@@ -39,15 +39,30 @@ static double cpu_now(void)
            seconds_of(children.ru_stime);
 }
 
-static bool take_share(const struct contestant *contestant, uint64_t operations,
-                       struct share *share)
+static double servers_cpu_s(const struct bench *bench)
 {
+    double sum = 0;
+    for (uint32_t i = 0; i < bench->sharing_count; i++) {
+        clockid_t clock;
+        struct timespec used = {0};
+        if (clock_getcpuclockid(bench->sharing[i], &clock) == 0)
+            (void)clock_gettime(clock, &used);
+        sum += (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+    }
+    return sum;
+}
+
+static bool take_share(const struct bench *bench, const struct contestant *contestant,
+                       uint64_t operations, struct share *share)
+{
+    double servers_s = servers_cpu_s(bench);
     double cpu_s = cpu_now();
     double begun_s = comparison_now_s();
     bool fine = contestant->run(contestant->state, operations);
     double done_s = contestant->done_s != NULL ? *contestant->done_s : comparison_now_s();
-    share->seconds = done_s - begun_s;
     share->cpu_s = cpu_now() - cpu_s;
+    share->seconds = bench->sharing_count > 0 ? share->cpu_s + servers_cpu_s(bench) - servers_s
+                                              : done_s - begun_s;
     if (!fine)
         (void)fprintf(stderr, "bench: %s failed\n", contestant->name);
     return fine;
@@ -61,7 +76,7 @@ static bool calibrate(const struct bench *bench, const struct comparison *compar
     uint64_t operations = step;
     for (;;) {
         struct share share;
-        if (!take_share(contestant, operations, &share))
+        if (!take_share(bench, contestant, operations, &share))
             return false;
         if (share.seconds >= bench->round_s / 4) {
             double wanted = (double)operations * bench->round_s / share.seconds;
@@ -72,8 +87,8 @@ static bool calibrate(const struct bench *bench, const struct comparison *compar
     }
 }
 
-static bool run_round(const struct comparison *comparison, uint32_t round,
-                      struct standing *standings)
+static bool run_round(const struct bench *bench, const struct comparison *comparison,
+                      uint32_t round, struct standing *standings)
 {
     for (uint32_t i = 0; i < comparison->count; i++) {
         uint32_t who = (round + i) % comparison->count;
@@ -81,7 +96,7 @@ static bool run_round(const struct comparison *comparison, uint32_t round,
         struct share share;
         if (comparison->list[who].skipped != NULL)
             continue;
-        if (!take_share(&comparison->list[who], standing->operations, &share))
+        if (!take_share(bench, &comparison->list[who], standing->operations, &share))
             return false;
         standing->rate[round] = (double)standing->operations / share.seconds;
         standing->cpu_us[round] = share.cpu_s * 1e6 / (double)standing->operations;
@@ -177,7 +192,7 @@ static bool run_rounds(const struct bench *bench, const struct comparison *compa
             !calibrate(bench, comparison, &comparison->list[i], &standings[i].operations))
             return false;
     for (uint32_t round = 0; round < bench->rounds; round++)
-        if (!run_round(comparison, round, standings))
+        if (!run_round(bench, comparison, round, standings))
             return false;
     return true;
 }

@@ -9,10 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #define CONTESTANTS_MAX 6
 #define ROUNDS_MAX 31
 #define ROWS_MAX 96
+#define SHARING_MAX 4
 
 struct contestant {
     const char *name;
@@ -51,7 +53,11 @@ struct bench {
     double round_s;   /* the duration of a contestant's share of a round */
     const char *only; /* run comparisons with this in their name; NULL: all */
     bool alone;       /* only mcds, and no rows: for a profiler */
-    char place[256];  /* an existing directory for files and sockets */
+    /* Servers that share one processor with this process. Rates are then operations per second
+     * of the processor time of them all, so that other programs of the machine do not count. */
+    pid_t sharing[SHARING_MAX];
+    uint32_t sharing_count; /* 0: rates are by the clock */
+    char place[256];        /* an existing directory for files and sockets */
     struct row rows[ROWS_MAX];
     uint32_t row_count;
     bool failed;

@@ -45,7 +45,7 @@ static void compete_in_reading(struct bench *bench, const struct servers *server
     (void)snprintf(socket, sizeof socket, "%s", servers->redis_unix.path);
     if (run_program(add, "/dev/null") &&
         (servers->redis_tcp.pid == 0 || run_program(redis_add, "/dev/null")))
-        compete(bench, "mcds counter get, a process", get, "redis-cli GET", 1.0, redis_get);
+        compete(bench, "mcds counter get, a process", get, "redis-cli GET", 2.0, redis_get);
     else
         bench->failed = true;
 }

@@ -28,11 +28,21 @@ bool keep_to_one_processor(void)
     return sched_setaffinity(0, sizeof one, &one) == 0;
 }
 
+static void share_with(struct bench *bench, const struct servers *servers)
+{
+    const pid_t pids[] = {servers->memcached_tcp.pid, servers->memcached_unix.pid,
+                          servers->redis_tcp.pid};
+    for (size_t i = 0; i < sizeof pids / sizeof pids[0]; i++)
+        if (pids[i] != 0)
+            bench->sharing[bench->sharing_count++] = pids[i];
+}
+
 static void compete(struct bench *bench, const char *place)
 {
     struct servers servers;
     servers_start(&servers, place);
     servers.where = ", one CPU";
+    share_with(bench, &servers);
     if (servers.memcached_tcp.pid != 0 && servers.memcached_unix.pid != 0) {
         work_memcached_nearby(bench, &servers);
         work_lock(bench, &servers);
@@ -40,6 +50,7 @@ static void compete(struct bench *bench, const char *place)
     } else {
         comparison_skip(bench, "one CPU", "memcached did not start");
     }
+    bench->sharing_count = 0;
     servers_stop(&servers);
 }
 
