@@ -63,19 +63,6 @@ bool keep_in_flight(mcds_pipeline *pipeline, uint32_t depth, uint64_t operations
     return true;
 }
 
-static bool start_add(void *context, uint64_t tag)
-{
-    const struct tool *tool = context;
-    return mcds_counter_add_start(tool->counter, 1, NULL, tool->pipeline, tag) == MCDS_OK;
-}
-
-bool tool_add_pipelined(void *state, uint64_t operations)
-{
-    struct tool *tool = state;
-    return keep_in_flight(tool->pipeline, tool->depth, operations, start_add, tool) ||
-           fail("counter add in a pipeline");
-}
-
 bool locker_open(struct locker *locker, const char *uri, const char *name)
 {
     *locker = (struct locker){.lease = MCDS_LEASE_INIT};

@@ -53,6 +53,15 @@ if(NOT DEFINED BUILD_SHARED_LIBS OR BUILD_SHARED_LIBS)
 else()
     add_library(mcds::mcds ALIAS mcds_static)
 endif()
+# Many calls are of short functions in other files. The shared library is compiled a second time as a whole,
+# by gcc; the static one must not depend on the compiler of the program, so it has only the first code.
+if(MCDS_WHOLE)
+    target_compile_options(mcds_objects PRIVATE -flto=auto -ffat-lto-objects)
+    target_link_options(mcds_shared PRIVATE -flto=auto)
+    add_custom_command(TARGET mcds_static POST_BUILD VERBATIM
+        COMMAND ${CMAKE_OBJCOPY} -D -R .gnu.lto_* -R .gnu.debuglto_* $<TARGET_FILE:mcds_static>)
+endif()
+
 # A project that takes mcds in builds the one it links and nothing else.
 if(NOT PROJECT_IS_TOP_LEVEL)
     set_target_properties(mcds_objects mcds_shared mcds_static PROPERTIES EXCLUDE_FROM_ALL ON)

@@ -9,6 +9,8 @@
 #ifdef BENCH_HIREDIS
 #include <hiredis/hiredis.h>
 
+#include "verbs.h"
+
 #define PAUSE_MIN_NS INT64_C(500000)
 #define PAUSE_MAX_NS INT64_C(100000000)
 
@@ -57,10 +59,14 @@ static bool take_numbers(struct redis *redis)
 bool redis_add(void *state, uint64_t operations)
 {
     struct redis *redis = state;
+    uint32_t dice = 0;
     for (uint64_t i = 0; i < operations; i += redis->depth) {
-        for (uint32_t j = 0; j < redis->depth; j++)
-            if (redisAppendCommand(redis->context, "INCR bench:counter") != REDIS_OK)
+        for (uint32_t j = 0; j < redis->depth; j++) {
+            uint32_t counter = redis->depth > 1 ? throw_counter(&dice) : 0;
+            if (redisAppendCommand(redis->context, "INCR counter%u", (unsigned)counter) !=
+                REDIS_OK)
                 return false;
+        }
         if (!take_numbers(redis))
             return false;
     }

@@ -42,7 +42,8 @@ struct redis {
 
 const char *redis_open(struct redis *redis, const struct server *server, uint32_t depth);
 void redis_close(struct redis *redis);
-/* contestant.run: INCR with `depth` in flight; operations are a multiple of depth. */
+/* contestant.run: INCR with `depth` in flight, of random counters if there are several;
+ * operations are a multiple of depth. */
 bool redis_add(void *redis, uint64_t operations);
 /* INCR of this many counters, a multiple of depth; and deletion of everything in the server. */
 bool redis_fill(struct redis *redis, uint32_t count);

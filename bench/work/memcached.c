@@ -1,8 +1,10 @@
-/* A counter on memcached, waiting and pipelined: against a raw loop with the same bytes,
- * libmemcached, the article's algorithm over it, and Redis. */
+/* Counters on memcached, against a raw loop with the same bytes, libmemcached, the article's
+ * algorithm over it, and Redis. Waiting calls add to one counter. Those of a pipeline add to a
+ * thousand, because operations on the same number would share a request. */
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "keyspace.h"
 #include "peers/peers.h"
 #include "raw.h"
 #include "relay.h"
@@ -30,32 +32,59 @@ struct way {
     bool is_near;         /* waiting calls also compete with the article */
 };
 
+struct ours {
+    struct tool tool;          /* for waiting calls */
+    struct keyspace *keyspace; /* NULL: they wait */
+};
+
+static bool open_ours(struct ours *ours, const char *uri, uint32_t depth)
+{
+    *ours = (struct ours){.keyspace = NULL};
+    if (depth == 1)
+        return tool_open(&ours->tool, uri, "bench", depth);
+    ours->keyspace = keyspace_open(uri, depth);
+    return ours->keyspace != NULL;
+}
+
+static void close_ours(struct ours *ours)
+{
+    keyspace_close(ours->keyspace);
+    if (ours->keyspace == NULL)
+        tool_close(&ours->tool);
+}
+
+static bool run_ours(void *state, uint64_t operations)
+{
+    struct ours *ours = state;
+    return ours->keyspace == NULL ? tool_add(&ours->tool, operations)
+                                  : keyspace_add_pipelined(ours->keyspace, operations);
+}
+
 /* Record the bytes that mcds sends for raw->depth adds, and count the line feeds of the
  * replies. */
 static bool record(const struct bench *bench, const struct way *way, struct raw *raw)
 {
     struct relay relay;
-    struct tool tool;
+    struct ours ours;
     char uri[160];
     if (!relay_start(&relay, bench->place, "record.sock", way->memcached, 0))
         return false;
     server_uri(&relay.server, uri, sizeof uri);
-    bool fine = tool_open(&tool, uri, "bench", raw->depth);
-    bool (*const run)(void *, uint64_t) = raw->depth == 1 ? tool_add : tool_add_pipelined;
+    bool fine = open_ours(&ours, uri, raw->depth);
     if (fine) {
-        fine = run(&tool, (uint64_t)WARM_UP * raw->depth);
+        fine = run_ours(&ours, (uint64_t)WARM_UP * raw->depth);
         relay_begin(&relay);
-        fine = fine && run(&tool, raw->depth);
+        fine = fine && run_ours(&ours, raw->depth);
         raw->requests = relay_end(&relay, &raw->length, &raw->feeds);
         fine = fine && raw->requests != NULL && raw->length > 0;
-        tool_close(&tool);
+        close_ours(&ours);
     }
     relay_stop(&relay);
     return fine;
 }
 
 static void compete_with(struct bench *bench, const struct way *way, const char *work,
-                         struct tool *tool, struct raw *raw)
+                         struct ours *ours, struct raw *raw)
 {
     struct old_client old_client = {0};
     struct redis redis = {0};
@@ -69,7 +98,7 @@ static void compete_with(struct bench *bench, const struct way *way, const char 
         .work = work,
         .step = raw->depth,
         .count = waits && way->is_near ? 5 : 4,
-        .list = {{.name = "mcds", .run = waits ? tool_add : tool_add_pipelined, .state = tool},
+        .list = {{.name = "mcds", .run = run_ours, .state = ours},
                  {.name = waits ? "raw loop, same bytes" : "raw pipelined loop, same bytes",
                   .goal = is_judged ? raw_goal : 0,
                   .run = raw_add,
@@ -98,7 +127,7 @@ static void compete(struct bench *bench, const struct way *way, uint32_t depth)
 {
     char work[80];
     char uri[160];
-    struct tool tool;
+    struct ours ours;
     struct raw raw = {.depth = depth};
     if (depth == 1)
         (void)snprintf(work, sizeof work, "counter add, waiting, %s%s", way->name, way->where);
@@ -108,17 +137,17 @@ static void compete(struct bench *bench, const struct way *way, uint32_t depth)
     if (!comparison_is_wanted(bench, work))
         return;
     server_uri(way->memcached, uri, sizeof uri);
-    if (!record(bench, way, &raw) || !tool_open(&tool, uri, "bench", depth)) {
+    if (!record(bench, way, &raw) || !open_ours(&ours, uri, depth)) {
         bench->failed = true;
         free(raw.requests);
         return;
     }
     raw.fd = server_connect(way->memcached);
-    compete_with(bench, way, work, &tool, &raw);
+    compete_with(bench, way, work, &ours, &raw);
     if (raw.fd >= 0)
         (void)close(raw.fd);
     free(raw.requests);
-    tool_close(&tool);
+    close_ours(&ours);
 }
 
 /* The same servers through a relay with the latency of a network. */

@@ -49,9 +49,8 @@ void tool_close(struct tool *tool);
  * could not be started, or failed. */
 bool keep_in_flight(mcds_pipeline *pipeline, uint32_t depth, uint64_t operations,
                     bool (*start)(void *context, uint64_t tag), void *context);
-/* contestant.run: waiting adds, and pipelined ones with `depth` in flight. */
+/* contestant.run: waiting adds. */
 bool tool_add(void *tool, uint64_t operations);
-bool tool_add_pipelined(void *tool, uint64_t operations);
 
 /* An open store with one lock. */
 struct locker {
