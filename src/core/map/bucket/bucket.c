@@ -76,6 +76,12 @@ static bool bucket_reserve(const mcds_env *env, void **array, const void *inside
                     (bucket)->counter, (bucket)->counter + (size_t)(more),                     \
                     &(bucket)->capacity, sizeof(bucket)->what[0]))
 
+/* The hash of an element in this bucket; 0 for all in a bucket of only one. */
+static uint64_t hash_in(const struct mcds__bucket *bucket, mcds_bytes element)
+{
+    return bucket->only.data == NULL ? mcds__map_hash(bucket->hash_key, element) : 0;
+}
+
 /* The slot of the element; free if there is no such entry. */
 static uint32_t *entry_slot(struct mcds__bucket *bucket, mcds_bytes element, uint64_t hash)
 {
@@ -91,16 +97,18 @@ static uint32_t *entry_slot(struct mcds__bucket *bucket, mcds_bytes element, uin
     return &index->slots[at];
 }
 
-static struct mcds__map_entry *find_entry(struct mcds__bucket *bucket, mcds_bytes element)
+/* `hash` as in hash_in(). */
+static struct mcds__map_entry *find_entry(struct mcds__bucket *bucket, mcds_bytes element,
+                                          uint64_t hash)
 {
     if (bucket->entry_index.slots != NULL) {
-        uint64_t hash = mcds__map_hash(bucket->hash_key, element);
         uint32_t number = *entry_slot(bucket, element, hash);
         return number != 0 ? &bucket->entries[number - 1] : NULL;
     }
     bucket->steps += bucket->entry_count;
     for (uint32_t i = 0; i < bucket->entry_count; i++)
-        if (mcds__map_same(bucket->entries[i].element, element))
+        if (bucket->entries[i].hash == hash &&
+            mcds__map_same(bucket->entries[i].element, element))
             return &bucket->entries[i];
     return NULL;
 }
@@ -120,15 +128,14 @@ static bool index_entry(struct mcds__bucket *bucket)
 }
 
 /* NULL: no memory. */
-static struct mcds__map_entry *add_entry(struct mcds__bucket *bucket, mcds_bytes element)
+static struct mcds__map_entry *add_entry(struct mcds__bucket *bucket, mcds_bytes element,
+                                         uint64_t hash)
 {
     if (!RESERVE(bucket, entries, entry_count, 1, entry_room))
         return NULL;
     struct mcds__map_entry *entry = &bucket->entries[bucket->entry_count++];
     assert(bucket->entry_count <= bucket->entry_room);
-    *entry = (struct mcds__map_entry){.element = element};
-    if (bucket->only.data == NULL)
-        entry->hash = mcds__map_hash(bucket->hash_key, element);
+    *entry = (struct mcds__map_entry){.element = element, .hash = hash};
     return index_entry(bucket) ? entry : NULL;
 }
 
@@ -318,9 +325,10 @@ static int load_entry(struct mcds__bucket *bucket, mcds_bytes snapshot, size_t *
     if (bucket->only.data != NULL && !mcds__map_same(bucket->only, element))
         return MCDS_OK;
     /* Each element is there once. */
-    if (find_entry(bucket, element) != NULL)
+    uint64_t hash = hash_in(bucket, element);
+    if (find_entry(bucket, element, hash) != NULL)
         return MCDS_CORRUPT;
-    struct mcds__map_entry *entry = add_entry(bucket, element);
+    struct mcds__map_entry *entry = add_entry(bucket, element, hash);
     if (entry == NULL)
         return MCDS_NO_MEMORY;
     entry->there = true;
@@ -386,9 +394,10 @@ static int load_record(struct mcds__bucket *bucket, struct mcds__map_writer *wri
         writer->newest_s = time_s;
     assert(writer->low <= record->seq && record->seq <= writer->highest);
     struct mcds__map_effect effect;
-    struct mcds__map_entry *entry = find_entry(bucket, record->command.element);
+    uint64_t hash = hash_in(bucket, record->command.element);
+    struct mcds__map_entry *entry = find_entry(bucket, record->command.element, hash);
     if (entry == NULL)
-        entry = add_entry(bucket, record->command.element);
+        entry = add_entry(bucket, record->command.element, hash);
     if (entry == NULL || !mcds__bucket_apply(bucket, entry, writer, record, &effect))
         return MCDS_NO_MEMORY;
     return add_id(bucket, writer, record->seq, effect.code, effect.number) ? MCDS_OK
@@ -456,7 +465,7 @@ const mcds_reason *mcds__map_reason(int result)
 
 const struct mcds__map_entry *mcds__map_find(struct mcds__bucket *bucket, mcds_bytes element)
 {
-    return find_entry(bucket, element);
+    return find_entry(bucket, element, hash_in(bucket, element));
 }
 
 const struct mcds__map_id *mcds__map_outcome(struct mcds__bucket *bucket, uint64_t writer,
