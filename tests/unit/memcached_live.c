@@ -298,6 +298,93 @@ static void without_cas_a_lost_root_is_added_with_its_proof(void **state)
     mcds__buffer_free(&values);
 }
 
+/* Handles of each structure that compares. */
+struct comparing {
+    mcds_set *set;
+    mcds_table *table;
+    mcds_array *array;
+    mcds_once *once;
+    mcds_once_run run;
+    mcds_ids *ids;
+    mcds_counter *counter;
+    mcds_lock *lock;
+    mcds_lease lease;
+    mcds_value value;
+};
+
+static void open_comparing(mcds_store *store, struct comparing *all)
+{
+    mcds_counter_options exact = MCDS_COUNTER_OPTIONS_INIT;
+    exact.flags = MCDS_COUNTER_EXACT;
+    exact.flush_ms = MCDS_COUNTER_FLUSH_EACH;
+    *all = (struct comparing){
+        .run = MCDS_ONCE_RUN_INIT, .lease = MCDS_LEASE_INIT, .value = MCDS_VALUE_INIT};
+    assert_int_equal(mcds_set_open(store, "s", NULL, &all->set), MCDS_OK);
+    assert_int_equal(mcds_table_open(store, "t", NULL, &all->table), MCDS_OK);
+    assert_int_equal(mcds_array_open(store, "a", NULL, &all->array), MCDS_OK);
+    assert_int_equal(mcds_once_open(store, "o", NULL, &all->once), MCDS_OK);
+    assert_int_equal(mcds_ids_open(store, "i", NULL, &all->ids), MCDS_OK);
+    assert_int_equal(mcds_counter_open(store, "c", &exact, &all->counter), MCDS_OK);
+    assert_int_equal(mcds_lock_open(store, "l", NULL, &all->lock), MCDS_OK);
+}
+
+static void close_comparing(struct comparing *all)
+{
+    mcds_set_close(all->set);
+    mcds_table_close(all->table);
+    mcds_array_close(all->array);
+    mcds_once_close(all->once);
+    mcds_ids_close(all->ids);
+    mcds_counter_close(all->counter);
+    mcds_lock_close(all->lock);
+    mcds_value_free(&all->value);
+}
+
+/* Returns how many calls have succeeded. */
+static int compare_all(struct comparing *all)
+{
+    mcds_bytes e = mcds_text("e");
+    int32_t code;
+    uint64_t id;
+    const int results[] = {
+        mcds_set_add(all->set, e, NULL),
+        mcds_table_put(all->table, e, e, 0),
+        mcds_array_set(all->array, &e, 1),
+        mcds_once_begin(all->once, e, e, 0, &all->run, &all->value, &code),
+        mcds_once_finish(all->once, &all->run, 0, e),
+        mcds_once_settle(all->once, e, 0, e),
+        mcds_ids_take(all->ids, MCDS_IDS_TAKE_MAX, &id),
+        mcds_counter_add(all->counter, 1, NULL),
+        mcds_lock_try_acquire(all->lock, &all->lease),
+        mcds_lock_release(all->lock, &all->lease),
+    };
+    int successes = 0;
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++)
+        successes += results[i] == MCDS_OK;
+    return successes;
+}
+
+/* The server was restarted without cas while handles are open: each call ends. */
+static void a_server_that_loses_cas_is_borne(void **state)
+{
+    struct live *live = *state;
+    char *const options[] = {"-C", NULL};
+    struct comparing all;
+    run(live, NULL);
+    mcds_store *store = open_store(live);
+    open_comparing(store, &all);
+    assert_int_equal(compare_all(&all), 9); /* what has a result is not settled */
+    live->server.options = options;
+    assert_true(server_restart(&live->server));
+    for (int i = 0; i < 3; i++)
+        assert_in_range(compare_all(&all), 0, 2); /* a lock needs no cas to be acquired */
+    live->server.options = NULL;
+    assert_true(server_restart(&live->server));
+    (void)compare_all(&all);
+    close_comparing(&all);
+    mcds_close(store);
+}
+
 /* Without eviction a full server refuses, and must not lose what it holds by refusing: a lock
  * would be erased by the next client that tries to take it. */
 static void a_full_server_keeps_what_it_holds(void **state)
@@ -649,6 +736,7 @@ int main(void)
         TEST(without_cas_nothing_is_made),
         TEST(without_cas_a_refused_hit_leaves_nothing),
         TEST(without_cas_a_lost_root_is_added_with_its_proof),
+        TEST(a_server_that_loses_cas_is_borne),
         TEST(a_full_server_keeps_what_it_holds),
         TEST(keys_of_a_dead_server_are_unavailable),
         TEST(one_server_under_two_names_is_a_problem),

@@ -126,8 +126,10 @@ mcds_request mcds__lease_get(const struct mcds__lease_call *call)
     };
 }
 
-mcds_request mcds__lease_delete(const struct mcds__lease_call *call, mcds_cas_token cas)
+mcds_request mcds__lease_delete(struct mcds__lease_call *call, mcds_cas_token cas)
 {
+    if (cas.connection == 0)
+        return mcds__lease_bury(call, MCDS_CAS, cas);
     return (mcds_request){
         .command = MCDS_DELETE,
         .key = mcds__key_bytes(&call->keys->lease),

@@ -28,7 +28,9 @@ mcds_request mcds__lease_write(struct mcds__lease_call *call, mcds_command comma
 mcds_request mcds__lease_bury(struct mcds__lease_call *call, mcds_command command,
                               mcds_cas_token cas);
 mcds_request mcds__lease_get(const struct mcds__lease_call *call);
-mcds_request mcds__lease_delete(const struct mcds__lease_call *call, mcds_cas_token cas);
+/* Without a token, of a server that has begun to run without cas: a write that the store refuses. A
+ * delete without a token could end the lease of another. */
+mcds_request mcds__lease_delete(struct mcds__lease_call *call, mcds_cas_token cas);
 
 /* When the holder of a lease requested at asked_ns must stop: before it can expire. */
 int64_t mcds__lease_deadline(const struct mcds__lease_call *call, int64_t asked_ns);

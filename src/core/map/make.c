@@ -124,7 +124,7 @@ static bool fill_root_erasure(struct mcds__map_making *making, const struct mcds
         .key = mcds__key_bytes(&map->root),
         .cas = compares ? seen.cas : (mcds_cas_token){0, 0},
     };
-    return seen.outcome == MCDS_OUT_OK &&
+    return seen.outcome == MCDS_OUT_OK && (!compares || seen.cas.connection != 0) &&
            mcds__descriptor_is_of(seen.flags, making->life.number);
 }
 
