@@ -8,8 +8,6 @@
 #include "nouns/lock.h"
 #include "table/nouns.h"
 
-#define SHARED_MAX 64 /* callers, as the library allows */
-
 /* Appends a time like "3.2 s" between two words, or nothing if the time is not known. */
 static void add_time(char *out, size_t capacity, const char *before, int64_t left_ms,
                      const char *after)
@@ -69,9 +67,9 @@ static bool describe_lock(const struct tenure *tenure, bool is_waiting,
         return false;
     }
     bool is_intended = tenure->is_shared && holder.intended != 0;
-    if (tenure->is_shared && !is_intended && holder.shared >= SHARED_MAX) {
+    if (tenure->is_shared && !is_intended && holder.shared >= MCDS_LOCK_SHARED_MAX) {
         (void)snprintf(out, TENURE_TEXT_CAPACITY, "%d callers share it, which is the most%s",
-                       SHARED_MAX,
+                       MCDS_LOCK_SHARED_MAX,
                        is_waiting ? "" : "; wait longer with -w, or use several locks");
         return true;
     }

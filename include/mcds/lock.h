@@ -8,8 +8,11 @@
 extern "C" {
 #endif
 
-/* A lock with leases. In the store, either one holder has the lock alone, or up to 64 holders share
- * it. Each holds it until it releases or its lease expires.
+/* The most holders that share a lock. */
+#define MCDS_LOCK_SHARED_MAX 64
+
+/* A lock with leases. In the store, either one holder has the lock alone, or up to
+ * MCDS_LOCK_SHARED_MAX holders share it. Each holds it until it releases or its lease expires.
  *
  * No lock with a time limit can stop a suspended process from resuming too late. Therefore every
  * acquisition gets a fence: a number that is larger than every earlier fence of the lock. Pass
@@ -142,15 +145,15 @@ MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait
                                                   mcds_lease *lease, mcds_pipeline *pipeline,
                                                   uint64_t tag);
 
-/* Tries once to share the lock with other holders, at most 64 in total. Apart from that, as
- * mcds_lock_try_acquire. mcds_lock_renew, mcds_lock_release and all other calls take the lease of
+/* Tries once to share the lock with other holders, at most MCDS_LOCK_SHARED_MAX in total. Apart
+ * from that, as mcds_lock_try_acquire. mcds_lock_renew, mcds_lock_release and all other calls take the lease of
  * either mode.
  * Arguments:   lease  as for mcds_lock_try_acquire. The lease of an acquisition that returned
  *                     MCDS_AMBIGUOUS must be acquired again in the same mode, shared or alone
  * Returns:     MCDS_OK           the caller shares the lock until lease->deadline_ns
  *              MCDS_BUSY         a holder has the lock alone; a caller waits, or has just ended its
  *                                wait, to have it alone; or
- *                                64 holders share it
+ *                                MCDS_LOCK_SHARED_MAX holders share it
  *              MCDS_INVALID      also: the lease belongs to an acquisition in the other mode
  *              MCDS_UNSUPPORTED  also: the server does not report the ttl of a key (classic
  *                                servers)

@@ -230,7 +230,7 @@ void a_shared_acquisition_has_a_text(struct suite *suite)
 
 void no_more_than_64_share(struct suite *suite)
 {
-    enum { MOST = 64 };
+    enum { MOST = MCDS_LOCK_SHARED_MAX };
     static mcds_lease leases[MOST];
     struct rivals r;
     mcds_lock *writer;

@@ -50,7 +50,7 @@ def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: 
     wait   seconds to wait for it, then Busy; None: for ever, but not for a store that is down
     renew  a thread (or a task) renews the lease while the block runs
     label  names the holder to others
-    shared others that give it too may hold the lock at the same time, at most 64: for readers
+    shared others that give it too may hold the lock at the same time, at most Lock.SHARED_MAX: for readers
 
     >>> with s.lock("nightly", ttl=30) as lease:
     ...     lease.fence > 0, lease.lost
@@ -361,6 +361,9 @@ class Block(Leased):
 
 class Lock(Block, LockPlans):
     """A lock with leases. A with block holds it."""
+
+    #: The most holders that share a lock.
+    SHARED_MAX: int = lib.MCDS_LOCK_SHARED_MAX
 
     try_acquire = waiting(LockPlans._try_acquire)
     holder = waiting(LockPlans._holder)

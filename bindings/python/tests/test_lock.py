@@ -33,6 +33,12 @@ def test_a_block_holds_the_lock(s: mcds.Store, opener: Opener) -> None:
     assert s.lock("l").drop() and not s.lock("l").break_lock()
 
 
+def test_most_readers(s: mcds.Store) -> None:
+    leases = [s.lock("l", shared=True).try_acquire() for _ in range(mcds.Lock.SHARED_MAX)]
+    assert all(leases) and s.lock("l", shared=True).try_acquire() is None
+    assert s.lock("l").break_lock()
+
+
 def test_readers_share_the_lock(s: mcds.Store, opener: Opener) -> None:
     with opener() as other:
         with s.lock("l", ttl=3000, label="one", shared=True) as lease:

@@ -16,7 +16,7 @@
 #include "core/lease/value.h"
 
 #define MCDS__READERS_VERSION 2 /* of the frame 'L' */
-#define MCDS__READERS_MAX 64
+#define MCDS__READERS_MAX MCDS_LOCK_SHARED_MAX
 #define MCDS__READER_HEAD (16 + 8 + 4 + 1)
 #define MCDS__READERS_VALUE_MAX                                                                \
     (8 + 4 + MCDS__READERS_MAX * (MCDS__READER_HEAD + MCDS__LEASE_LABEL_MAX))
