@@ -18,6 +18,7 @@
 
 #define CAPACITY (1 << 16)
 #define MANY 100000
+#define EACH 3   /* freeze whose number is gone */
 #define SOME 200 /* elements that make a key split */
 /* Commands for 100 changes, with the rewriting of keys. */
 #define COMMANDS_PER_100 125
@@ -33,6 +34,7 @@ struct world {
     uint64_t numbers;  /* set by stores */
     uint64_t freezes;
     uint64_t thaws;  /* of keys that needed no rewriting */
+    bool has_frozen; /* with the last request */
     bool uses_moved; /* a record was appended to a key that is MOVED */
 };
 
@@ -126,6 +128,40 @@ static void a_change_is_one_command(void **state)
     assert_true(world.freezes > 0 && world.thaws > 0);
     for (uint32_t i = 0; i < MANY; i++)
         assert_true(has(&world, i));
+    end(&world);
+}
+
+/* After some freezes the server has begun to run without cas: the read shows no number. */
+static bool lose_number(void *context, mcds_request *request)
+{
+    struct world *world = context;
+    uint64_t freezes = world->freezes;
+    if (world->has_frozen && request->command == MCDS_GET) {
+        mcds__backend_memory.submit(world->backend.inner, world->backend.batch);
+        request->reply.cas = (mcds_cas_token){0, 0};
+        world->has_frozen = false;
+        return true;
+    }
+    bool is_answered = watch(context, request);
+    world->has_frozen = world->freezes > freezes && world->freezes % EACH == 0;
+    return is_answered;
+}
+
+static void a_number_that_is_gone_after_a_freeze_is_not_set(void **state)
+{
+    struct world world;
+    char text[16];
+    (void)state;
+    begin(&world, MCDS_CAS_NUMBERS);
+    world.backend.hook = lose_number;
+    for (uint32_t i = 0; i < MANY; i++) {
+        (void)snprintf(text, sizeof text, "element-%u", (unsigned)i);
+        int result = mcds_set_add(world.sets[0], mcds_text(text), NULL);
+        if (result != MCDS_OK && result != MCDS_UNSUPPORTED)
+            fail_msg("%u: %s: %s", (unsigned)i, mcds_result_name(result), mcds_errmsg());
+    }
+    assert_true(world.freezes > 0);
+    assert_true(world.thaws > 0);
     end(&world);
 }
 
@@ -298,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_is_one_command),
+        cmocka_unit_test(a_number_that_is_gone_after_a_freeze_is_not_set),
         cmocka_unit_test(a_change_is_one_command_where_the_append_shows_the_state),
         cmocka_unit_test(an_append_after_a_split_is_refused),
         cmocka_unit_test(the_next_client_restores_the_number),

@@ -54,13 +54,22 @@ static int tear_down(void **state)
     return 0;
 }
 
-static mcds_store *open_store(const struct cluster *cluster)
+#define TIMEOUT_MS 5000
+#define LONG_MS                                                                                \
+    20000 /* where no server is paused: a get that fills servers, on a busy machine */
+
+static mcds_store *open_patient(const struct cluster *cluster, uint32_t timeout_ms)
 {
     mcds_store *store = NULL;
     mcds_options options = MCDS_OPTIONS_INIT;
-    options.timeout_ms = 5000;
+    options.timeout_ms = timeout_ms;
     assert_int_equal(mcds_open(cluster->uri, &options, &store), MCDS_OK);
     return store;
+}
+
+static mcds_store *open_store(const struct cluster *cluster)
+{
+    return open_patient(cluster, TIMEOUT_MS);
 }
 
 static mcds_counter *open_counter(mcds_store *store, uint32_t copies)
@@ -121,7 +130,7 @@ static void check_value(mcds_counter *counter, int64_t expected, int line)
 static void check_afresh(const struct cluster *cluster, uint32_t copies, int64_t expected,
                          int line)
 {
-    mcds_store *store = open_store(cluster);
+    mcds_store *store = open_patient(cluster, LONG_MS);
     mcds_counter *counter = open_counter(store, copies);
     check_value(counter, expected, line);
     mcds_counter_close(counter);

@@ -298,6 +298,10 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
                                       struct mcds__operation *operation)
 {
     assert(rewrite->stage == GROW_READING);
+    if (rewrite->token.connection == 0) {
+        map_rewrite_end(rewrite, operation);
+        return mcds__operation_lack_cas(operation);
+    }
     int64_t now_ms = mcds__wall_ms(operation->env);
     mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
     uint32_t count;
