@@ -14,14 +14,14 @@
 
 /* Most structures of a listing; beyond it the result is FULL. */
 #define LISTED_MAX 1000000
-/* Longest value of an array that may be a mark. */
+/* Longest value of an array that may be a tombstone. */
 #define VALUE_MAX ((size_t)1 << 20)
 #define NOUN_MAX 16
 
 /* Arrays read in one round trip. */
 #define ARRAYS_AT_ONCE 32
 
-/* A key that shows its structure unless it holds the mark of a drop. */
+/* A key that shows its structure unless it holds the tombstone of a drop. */
 struct doubtful {
     struct doubtful *next;
     char name[MCDS__KEY_MAX + 1];
@@ -138,7 +138,8 @@ static bool keep_array(struct catalogue *catalogue, mcds_bytes key, const char *
     return true;
 }
 
-/* Whether an array's key holds no mark of a drop. What cannot be decoded counts as an array. */
+/* Whether an array's key holds no tombstone of a drop. What cannot be decoded counts as an
+ * array. */
 static bool is_there(const mcds_batch *batch, const mcds_request *request)
 {
     struct mcds__record_value value;

@@ -458,8 +458,8 @@ class AgreeTest(unittest.TestCase):
         self.assertEqual({kept[number].state for number in range(last)}, {jobs.CLOSED})
         self.assertAlmostEqual(left[0][3] / 1000 - time.time(), 3600, delta=60)
         self.assertAlmostEqual(left[-1][3] / 1000 - time.time(), 3600, delta=60)
-        (mark,) = [key for key in self.keys_of(b"q1") if key.startswith(b"mcds:q1:gone")]
-        self.assertTrue(segments.mark(mark, *self.server.get(mark)))
+        (tombstone,) = [key for key in self.keys_of(b"q1") if key.startswith(b"mcds:q1:gone")]
+        self.assertTrue(segments.tombstone(tombstone, *self.server.get(tombstone)))
 
     def test_limit(self):
         rates = ["--rate", "100/d", "--burst", "90", "--rate", "500/d"]
@@ -478,8 +478,8 @@ class AgreeTest(unittest.TestCase):
             left = int(self.mcds("limit", "get", "api", identity.decode(), *rates))
             self.assertEqual(left, 90 - used)
         self.mcds("limit", "drop", "api")
-        (mark,) = self.keys_of(b"r1")
-        self.assertTrue(segments.mark(mark, *self.server.get(mark)))
+        (tombstone,) = self.keys_of(b"r1")
+        self.assertTrue(segments.tombstone(tombstone, *self.server.get(tombstone)))
         self.mcds("limit", "take", "again", "ann", "--rate", "100/d")
 
     def test_limit_of_windows(self):
@@ -504,7 +504,7 @@ class AgreeTest(unittest.TestCase):
             self.mcds(noun, "drop", "gone")
             left = [key for key in self.keys_of(tag) if key.startswith(root)]
             self.assertEqual(left, [root + life + life])
-            self.assertTrue(segments.mark(left[0], *self.server.get(left[0])))
+            self.assertTrue(segments.tombstone(left[0], *self.server.get(left[0])))
 
     def test_a_drop_of_members(self):
         made = ("gone", "ann", "--period", "0", "--exact")
@@ -515,7 +515,7 @@ class AgreeTest(unittest.TestCase):
         self.mcds("visitors", "drop", "gone", *made[2:])
         left = [key for key in self.keys_of(b"vm2") if key.startswith(root)]
         self.assertEqual(left, [root + life + life])
-        self.assertTrue(segments.mark(left[0], *self.server.get(left[0])))
+        self.assertTrue(segments.tombstone(left[0], *self.server.get(left[0])))
 
     def test_list(self):
         values = ["job %d" % i for i in range(MANY * 2)]
@@ -555,7 +555,7 @@ class AgreeTest(unittest.TestCase):
         self.mcds("log", "drop", "old")
         self.assertIsNone(self.server.get(b"mcds:e1:old"))
         ended = b"mcds:e1:old:%d" % (life >> 32 & 0x3FFFFFFF)
-        self.assertTrue(segments.mark(ended, *self.server.get(ended)))
+        self.assertTrue(segments.tombstone(ended, *self.server.get(ended)))
 
     def test_root_of_a_log_added_again(self):
         key = b"mcds:e1:lost"

@@ -21,7 +21,7 @@ def descriptor(key, flags, value):
 
 KINDS = {
     "number": reader.number, "map": maps.map_key, "segment": segments.segment,
-    "count": segments.count, "empty": segments.mark,
+    "count": segments.count, "empty": segments.tombstone,
     "bytes": lambda key, flags, value: value, "L": lambda *item: (reader.readers if item[2][3] == 2 else reader.lease)(*item),
     "S": reader.permits, "V": reader.pair(b"V"),
     "O": reader.beats,

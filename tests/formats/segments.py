@@ -69,7 +69,7 @@ def stream(server, top):
         at += 1
 
 
-def mark(key, flags, value):
+def tombstone(key, flags, value):
     """The end of a life of a log, a set, a table or members; all but the first have the root's flags."""
     _, tag, *_, life = key.split(b":")
     assert value == b""

@@ -11,7 +11,7 @@
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
 
-#define MARK "mcds:cy1:n"
+#define TOMBSTONE "mcds:cy1:n"
 #define NAME "n"
 
 struct race {
@@ -39,13 +39,13 @@ static mcds_counter *open_exact(mcds_store *store, uint32_t flags)
     return counter;
 }
 
-/* A first write begins with a read of the mark. */
+/* A first write begins with a read of the tombstone. */
 static bool drop_before_the_write(void *context, mcds_request *request)
 {
     struct race *race = context;
     if (race->drops == 0 || request->command != MCDS_GET ||
-        request->key.length != strlen(MARK) ||
-        memcmp(request->key.data, MARK, strlen(MARK)) != 0)
+        request->key.length != strlen(TOMBSTONE) ||
+        memcmp(request->key.data, TOMBSTONE, strlen(TOMBSTONE)) != 0)
         return false;
     race->drops--;
     assert_int_equal(mcds_counter_drop(race->other), MCDS_OK);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/environment.h"
-#include "core/replica/mark.h"
+#include "core/replica/tombstone.h"
 #include "mcds.h"
 #include "store/store.h"
 #include "support/server.h"
@@ -318,13 +318,13 @@ static void ask(mcds_store *store, mcds_request request)
     assert_true(request.reply.outcome == MCDS_OUT_OK || request.reply.outcome == MCDS_OUT_MISS);
 }
 
-/* The steps of a drop that takes its time: first the mark on each server, then the erasures. */
-static void mark_drop(const struct cluster *cluster, const struct mcds__replica *replica)
+/* The steps of a drop that takes its time: first the tombstone on each server, then the erasures. */
+static void begin_drop(const struct cluster *cluster, const struct mcds__replica *replica)
 {
-    uint8_t value[MCDS__REPLICA_MARK_MAX];
+    uint8_t value[MCDS__REPLICA_TOMBSTONE_MAX];
     for (uint32_t i = 0; i < cluster->count; i++) {
         mcds_store *store = open_server(cluster, i);
-        ask(store, mcds__replica_mark_set(replica, i, 77, value));
+        ask(store, mcds__replica_tombstone_set(replica, i, 77, value));
         mcds_close(store);
     }
 }
@@ -366,7 +366,7 @@ static void beside_a_drop_nothing_comes_back(void **state)
     mcds_store *store = open_store(cluster);
     mcds_counter *counter = open_counter(store, 3);
     add(counter, 100);
-    mark_drop(cluster, &replica);
+    begin_drop(cluster, &replica);
     erase_on(cluster, &replica, 0);
     (void)read_afresh(cluster);
     add(counter, 1); /* stored on the other servers, and erased there */

@@ -24,7 +24,7 @@
  *
  * One of the other bits is set in the root of a log that a client has added again after a loss.
  * The `add` may arrive late, after the log was dropped. So this root proves nothing. A client
- * reads the mark of its life. If there is none, the client replaces the root by cas. */
+ * reads the tombstone of its life. If there is none, the client replaces the root by cas. */
 #ifndef MCDS_CORE_DESCRIPTOR_DESCRIPTOR_H
 #define MCDS_CORE_DESCRIPTOR_DESCRIPTOR_H
 

@@ -26,7 +26,7 @@ void mcds__generation_init(struct mcds__generation *generation, mcds_store *stor
                            const struct mcds__key *key, enum mcds__descriptor_kind kind);
 
 /* The root has been seen: this is the current generation. The one before it becomes `former`,
- * unless its root was seen so long ago that the mark of its end may have expired. */
+ * unless its root was seen so long ago that its tombstone may have expired. */
 void mcds__generation_note(struct mcds__generation *generation, uint64_t number, int64_t now_ns,
                            uint64_t mark_ms);
 /* Its loss has been reported, or it was erased. */
@@ -62,10 +62,10 @@ enum mcds__step mcds__root_make_step(struct mcds__root *root,
 /* Whether mcds__root_make_step has added the root, or may have: after its replies were read. */
 bool mcds__root_may_be_made(const struct mcds__root *root);
 /* After reading: replace generation `number` by a new one, or erase the root. DONE with
- * MCDS_OK: `number` is over; `root->number` is the new one, or 0. MCDS_AMBIGUOUS and others. Or
- * confirm a root that was added again. DONE with MCDS_OK: it is confirmed, or `root->number` is
- * another, 0 for none; or it is `is_again`, perhaps added once more after a drop, so its mark must be
- * read again. SET is for mcds__root_set_step. */
+ * MCDS_OK: `number` is over; `root->number` is the new one, or 0. MCDS_AMBIGUOUS and others.
+ * Or confirm a root that was added again. DONE with MCDS_OK: it is confirmed, or
+ * `root->number` is another, 0 for none; or it is `is_again`, perhaps added once more after
+ * a drop, so its tombstone must be read again. SET is for mcds__root_set_step. */
 enum mcds__root_change {
     MCDS__ROOT_REPLACE,
     MCDS__ROOT_ERASE,

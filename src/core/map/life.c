@@ -96,8 +96,8 @@ void mcds__map_note_seen(struct mcds__map *map, int64_t sent_ns)
         atomic_store_explicit(&map->seen_ns, sent_ns, memory_order_relaxed);
 }
 
-mcds_request mcds__map_request_end_mark(const struct mcds__map *map, uint64_t life,
-                                        struct mcds__key *key)
+mcds_request mcds__map_request_tombstone(const struct mcds__map *map, uint64_t life,
+                                         struct mcds__key *key)
 {
     mcds__map_key(map, life, 0, 0, key);
     mcds__key_add_hex(key, life, 16);

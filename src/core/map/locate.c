@@ -7,8 +7,8 @@
 enum { PLACE_BEGIN, PLACE_ROOT, PLACE_ALL };
 #define DEPTHS (MCDS__MAP_DEPTH_MAX + 1)
 #define ROOT DEPTHS /* the request for the root, after those of all depths */
-/* The request for the end mark, after that for the root: where a drop has erased the root before
- * its read, this shows the mark. */
+/* The request for the tombstone, after that for the root: where a drop has erased the root
+ * before its read, this shows the tombstone. */
 #define END (DEPTHS + 1)
 _Static_assert(END < MCDS__MAP_CAPACITY, "the scratch has room for all requests");
 /* What is missing: the first key, the child of a MOVED key, the root. */
@@ -50,8 +50,8 @@ static enum mcds__step ask_keys(struct mcds__map_place *place, struct mcds__map 
             scratch->requests[depth].options = 0;
     }
     scratch->requests[ROOT] = mcds__map_request_root(map);
-    scratch->requests[END] = mcds__map_request_end_mark(map, place->life.number,
-                                                        &scratch->keys[END]);
+    scratch->requests[END] = mcds__map_request_tombstone(map, place->life.number,
+                                                         &scratch->keys[END]);
     place->stage = PLACE_ALL;
     return mcds__operation_ask_repeatable(operation, scratch->requests,
                                           place->is_rootless ? DEPTHS : DEPTHS + 2);
@@ -199,7 +199,7 @@ static enum mcds__step miss(struct mcds__map_place *place, struct mcds__map *map
 }
 
 /* Whether the store has lost this life, whose root is gone. One without any key was perhaps
- * dropped so long ago that its end mark has expired. */
+ * dropped so long ago that its tombstone has expired. */
 static bool is_lost(const struct mcds__map_place *place, const struct mcds__map *map,
                     const struct mcds__operation *operation, bool has_keys)
 {
@@ -215,9 +215,10 @@ static enum mcds__step take_other_root(struct mcds__map_place *place, struct mcd
                                        struct mcds__operation *operation)
 {
     const mcds_request *requests = place->scratch->requests;
-    const mcds_reply *mark = &requests[END].reply;
-    if (mark->outcome == MCDS_OUT_OK &&
-        (mark->value_length > 0 || !mcds__descriptor_is_of(mark->flags, place->life.number)))
+    const mcds_reply *tombstone = &requests[END].reply;
+    if (tombstone->outcome == MCDS_OUT_OK &&
+        (tombstone->value_length > 0 ||
+         !mcds__descriptor_is_of(tombstone->flags, place->life.number)))
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     bool has_keys = requests[ROOT].reply.outcome == MCDS_OUT_MISS && deepest(place) > 0;
     bool is_told = is_lost(place, map, operation, has_keys);

@@ -51,13 +51,13 @@
  *     counts as a read before its end.
  *  3. An update whose record may be in a life that is over is AMBIGUOUS and is never repeated in
  *     another. An update whose record certainly is not starts again in the current life.
- *  4. To end a life, a client writes its end mark, NS:TAG:NAME:LIFE:LIFE, and then erases the root,
- *     in one ordered batch on one server. So a life whose root is gone and that has no end mark
- *     was lost by the store: LOST, once for each handle, from an operation that ends with it: an
- *     update in doubt is AMBIGUOUS and leaves LOST to the next. A handle that then finds no root,
- *     or another root, uses that. An end mark is kept for a day, so a handle that last saw the root
- *     half a day ago reports nothing unless keys of that life are left, in two reads. A map with a
- *     ttl has no end marks.
+ *  4. To end a life, a client writes its tombstone, NS:TAG:NAME:LIFE:LIFE, and then erases the
+ *     root, in one ordered batch on one server. So a life whose root is gone and that has no
+ *     tombstone was lost by the store: LOST, once for each handle, from an operation that ends
+ *     with it: an update in doubt is AMBIGUOUS and leaves LOST to the next. A handle that then
+ *     finds no root, or another, uses that. A tombstone is kept for a day, so a handle that last
+ *     saw the root half a day ago reports nothing unless keys of that life are left, in two
+ *     reads. A map with a ttl has no tombstones.
  *  5. A client erases keys only of a life that is over: it has erased the root by its token, or
  *     knew the life before it sent a read that missed the root. A life that it learns during the
  *     read may have begun after it. */
@@ -80,7 +80,7 @@
 #define MCDS__MAP_SOFT_MAX 3072
 #define MCDS__MAP_REWRITES_MAX 64
 #define MCDS__MAP_LOOK_WORDS 16
-/* How long an end mark is kept, and how long after its last proof a life needs one. */
+/* How long a tombstone is kept, and how long after its last proof a life needs one. */
 #define MCDS__MAP_END_TTL_MS (UINT64_C(24) * 3600 * 1000)
 #define MCDS__MAP_END_TRUSTED_NS (INT64_C(12) * 3600 * NS_PER_S)
 #define MCDS__MAP_DEPTHS 256
@@ -190,9 +190,9 @@ void mcds__map_note_over(struct mcds__map *map, uint64_t life);
 bool mcds__map_is_doubtful(const struct mcds__map *map, uint64_t life);
 /* The root of the known life was there at this time or later. */
 void mcds__map_note_seen(struct mcds__map *map, int64_t sent_ns);
-/* The request that reads the end mark of a life; `key` holds its key. */
-mcds_request mcds__map_request_end_mark(const struct mcds__map *map, uint64_t life,
-                                        struct mcds__key *key);
+/* The request that reads the tombstone of a life; `key` holds its key. */
+mcds_request mcds__map_request_tombstone(const struct mcds__map *map, uint64_t life,
+                                         struct mcds__key *key);
 /* Draw a new life. */
 struct mcds__map_life mcds__map_draw(const struct mcds__map *map,
                                      struct mcds__descriptor *descriptor_out);
@@ -206,7 +206,7 @@ enum mcds__step mcds__map_refuse(const struct mcds__map *map, struct mcds__opera
 /* A GET of the root, without its value. */
 mcds_request mcds__map_request_root(const struct mcds__map *map);
 
-/* The keys of all depths, the root and the end mark; or the children, their parent and the
+/* The keys of all depths, the root and the tombstone; or the children, their parent and the
  * root. */
 #define MCDS__MAP_CAPACITY (MCDS__MAP_DEPTH_MAX + 3)
 #define MCDS__MAP_PARENT MCDS__MAP_CHILDREN

@@ -4,9 +4,9 @@
 
 #include "core/map/scan.h"
 
-/* The requests that end a life: its end mark, then the root. A store without room for the mark
- * refuses it and erases the root. */
-enum { MARK, ERASURE };
+/* The requests that end a life: its tombstone, then the root. A store without room for the
+ * tombstone refuses it and erases the root. */
+enum { TOMBSTONE, ERASURE };
 
 /* To erase, first read the current root. A life that this handle knows before the read, and whose
  * root the read misses, is over. A life that it learns later may have begun after the read. */
@@ -35,7 +35,7 @@ static enum mcds__step map_scan_root_finish(struct mcds__map_scan *scan,
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-/* The root has this life: mark its end and erase the root. */
+/* The root has this life: write its tombstone and erase the root. */
 static enum mcds__step map_scan_root_end(struct mcds__map_scan *scan,
                                          struct mcds__operation *operation,
                                          const struct mcds__map_life *life)
@@ -43,12 +43,12 @@ static enum mcds__step map_scan_root_end(struct mcds__map_scan *scan,
     bool compares = mcds__store_can(scan->map->store).compare_and_delete;
     scan->life = *life;
     scan->token = compares ? scan->scratch->requests[0].reply.cas : (mcds_cas_token){0, 0};
-    mcds_request *mark = &scan->scratch->requests[MARK];
-    *mark = mcds__map_request_end_mark(scan->map, life->number, &scan->scratch->keys[0]);
-    mark->command = MCDS_SET;
-    mark->options = MCDS_MAKES_ROOM;
-    mark->flags = mcds__descriptor_flags(life->number);
-    mark->ttl_ms = MCDS__MAP_END_TTL_MS;
+    mcds_request *tombstone = &scan->scratch->requests[TOMBSTONE];
+    *tombstone = mcds__map_request_tombstone(scan->map, life->number, &scan->scratch->keys[0]);
+    tombstone->command = MCDS_SET;
+    tombstone->options = MCDS_MAKES_ROOM;
+    tombstone->flags = mcds__descriptor_flags(life->number);
+    tombstone->ttl_ms = MCDS__MAP_END_TTL_MS;
     scan->scratch->requests[ERASURE] = (mcds_request){
         .command = MCDS_DELETE,
         .key = mcds__key_bytes(&scan->map->root),

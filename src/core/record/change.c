@@ -429,7 +429,7 @@ static enum mcds__step take_added(struct mcds__record_change *change,
                : ask_check(change, operation);
 }
 
-/* The mark of a removal needs memory, and so does a comparison in the classic protocol. */
+/* The tombstone of a removal needs memory, and so does a comparison in the classic protocol. */
 static enum mcds__step erase_instead(struct mcds__record_change *change,
                                      struct mcds__operation *operation)
 {

@@ -20,9 +20,9 @@
  * write whose reply was lost has no generation to compare with. If its id is missing, it is
  * AMBIGUOUS, because it may have counted in an earlier life of the key.
  *
- * A removed value is replaced by a mark that stays for ten minutes, so that a late write of the
- * first value finds the key occupied. A value too large for one key is stored in blocks. They
- * have random names and are written before the key refers to them. Before that, the key
+ * A removed value is replaced by a tombstone that stays for ten minutes, so that a late write
+ * of the first value finds the key occupied. A value too large for one key is stored in blocks.
+ * They have random names and are written before the key refers to them. Before that, the key
  * announces them, so that the next writer erases the blocks of a writer that died.
  *
  * Source: the universal construction over cas; ids as in exactly-once RPC. */

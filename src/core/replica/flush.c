@@ -1,10 +1,10 @@
 /* Replica: flush the total of a handle to its slot.
  *
- *   SURVEY  get all slots                     this handle has no slot: choose one
- *   FOUND   add head                          in every copy, when the counter does not exist
- *   WRITE   cas or add slot | get slot        in every copy; a copy that was not seen yet is
+ *   SURVEY     get all slots                  this handle has no slot: choose one
+ *   FOUND      add head                       in every copy, when the counter does not exist
+ *   WRITE      cas or add slot | get slot     in every copy; a copy that was not seen yet is
  *                                             only read. In a slot just chosen: | get head
- *   MARK    get mark                          in every copy, when the entry is missing
+ *   TOMBSTONE  get tombstone                  in every copy, when the entry is missing
  *
  * It continues until a majority of the copies shows the entry. When the handle leaves a slot to
  * its other writers, it writes its entry there a last time, with LEFT. */
@@ -18,7 +18,7 @@
 #define CLAIMS_MAX 6  /* slots tried; from then on a slot with other writers is accepted */
 #define MOVES_MAX 8   /* of one handle */
 
-enum { BEGIN, SURVEY, FOUND, WRITE, WRITE_AGAIN, MARK };
+enum { BEGIN, SURVEY, FOUND, WRITE, WRITE_AGAIN, TOMBSTONE };
 
 /* Whether there is nothing to do, or another flush has already stored it. */
 static bool shall_rest(struct mcds__replica_flush *flush)
@@ -163,9 +163,9 @@ static enum mcds__step replica_flush_ask_write(struct mcds__replica_flush *flush
     case MCDS__REPLICA_PREPARED:
         return mcds__replica_ask_write(flush, operation);
     case MCDS__REPLICA_MISSED:
-        flush->stage = MARK;
+        flush->stage = TOMBSTONE;
         operation->connection = 0;
-        return mcds__replica_ask_marks(flush->replica, flush->requests, operation);
+        return mcds__replica_ask_tombstones(flush->replica, flush->requests, operation);
     case MCDS__REPLICA_RESIGNED:
         return replica_flush_ask_survey(flush, operation);
     default:
@@ -218,7 +218,7 @@ static void replica_flush_claim(struct mcds__replica_flush *flush,
     replica->doubt = false;
     replica->known = false;
     for (uint32_t i = 0; i < replica->copies; i++)
-        replica->copy[i].knows_mark = false;
+        replica->copy[i].knows_tombstone = false;
     take_amount(flush);
     (void)pthread_mutex_unlock(&replica->mutex);
     flush->moves = false;
@@ -381,10 +381,10 @@ static enum mcds__step leave_life(struct mcds__replica_flush *flush,
                  : replica_flush_ask_survey(flush, operation);
 }
 
-static enum mcds__step take_marks(struct mcds__replica_flush *flush,
-                                  struct mcds__operation *operation)
+static enum mcds__step take_tombstones(struct mcds__replica_flush *flush,
+                                       struct mcds__operation *operation)
 {
-    assert(flush->stage == MARK && flush->holds);
+    assert(flush->stage == TOMBSTONE && flush->holds);
     const struct mcds__replica *replica = flush->replica;
     const mcds_reply *trouble = NULL;
     uint32_t answered = 0;
@@ -440,7 +440,7 @@ void mcds__replica_flush_begin(struct mcds__replica_flush *flush, struct mcds__r
 enum mcds__step mcds__replica_flush_step(struct mcds__replica_flush *flush,
                                          struct mcds__operation *operation)
 {
-    assert(flush->stage <= MARK);
+    assert(flush->stage <= TOMBSTONE);
     switch (flush->stage) {
     case BEGIN:
         return replica_flush_begin(flush, operation);
@@ -450,8 +450,8 @@ enum mcds__step mcds__replica_flush_step(struct mcds__replica_flush *flush,
         return replica_flush_take_found(flush, operation);
     case WRITE:
         return take_write(flush, operation);
-    case MARK:
-        return take_marks(flush, operation);
+    case TOMBSTONE:
+        return take_tombstones(flush, operation);
     default:
         return replica_flush_ask_write(flush, operation);
     }

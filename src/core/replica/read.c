@@ -1,10 +1,10 @@
 /* Replica: read the sum, and repair servers that lack slots.
  *
- *   SURVEY   get all slots
- *   MARK     get the marks of a drop, when the own entry is missing
- *   YOUNG    get the marks, before anything is filled
- *   FILL     add or cas each copy of a slot that is missing or old
- *   FOUND    add the head to servers that hold all slots again */
+ *   SURVEY     get all slots
+ *   TOMBSTONE  get the tombstones of a drop, when the own entry is missing
+ *   YOUNG      get the tombstones, before anything is filled
+ *   FILL       add or cas each copy of a slot that is missing or old
+ *   FOUND      add the head to servers that hold all slots again */
 #include <assert.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #define LAG_S 2
 #define VALUES_MAX ((size_t)MCDS_BATCH_MAX * MCDS__REPLICA_VALUE_MAX)
 
-enum { BEGIN, SURVEY, MARK, MARK_AGAIN, YOUNG, FILL, FOUND, ERASE };
+enum { BEGIN, SURVEY, TOMBSTONE, TOMBSTONE_AGAIN, YOUNG, FILL, FOUND, ERASE };
 
 static enum mcds__step replica_read_ask_survey(struct mcds__replica_read *read,
                                                struct mcds__operation *operation)
@@ -191,7 +191,7 @@ static enum mcds__step ask_fill(struct mcds__replica_read *read,
         return replica_read_fill(read, operation);
     read->stage = YOUNG;
     operation->connection = 0;
-    return mcds__replica_ask_marks(replica, read->marks, operation);
+    return mcds__replica_ask_tombstones(replica, read->tombstones, operation);
 }
 
 /* A server may lack something because a drop has erased it, and erases the others next. */
@@ -199,7 +199,7 @@ static enum mcds__step replica_read_take_young(struct mcds__replica_read *read,
                                                struct mcds__operation *operation)
 {
     assert(read->stage == YOUNG);
-    return mcds__replica_is_being_dropped(read->survey.replica, read->marks)
+    return mcds__replica_is_being_dropped(read->survey.replica, read->tombstones)
                ? mcds__operation_finish(operation, MCDS_OK)
                : replica_read_fill(read, operation);
 }
@@ -251,7 +251,7 @@ static bool read_must_look(struct mcds__replica_read *read, struct mcds__operati
     (void)pthread_mutex_lock(&replica->mutex);
     bool is_missing = !read->is_lost && !replica->busy && replica->owner != 0 &&
                       replica->owner == read->owner && replica->known &&
-                      mcds__replica_knows_marks(replica);
+                      mcds__replica_knows_tombstones(replica);
     if (is_missing) {
         int there = mcds__replica_gather(&read->survey, operation, replica->slot, &state);
         is_missing = there == 0 ||
@@ -262,11 +262,11 @@ static bool read_must_look(struct mcds__replica_read *read, struct mcds__operati
 }
 
 /* The next survey shows either the life after the drop, or what is left after the loss. */
-static enum mcds__step read_take_marks(struct mcds__replica_read *read,
-                                       struct mcds__operation *operation)
+static enum mcds__step read_take_tombstones(struct mcds__replica_read *read,
+                                            struct mcds__operation *operation)
 {
     struct mcds__replica *replica = read->survey.replica;
-    assert(read->stage == MARK && !read->is_lost);
+    assert(read->stage == TOMBSTONE && !read->is_lost);
     (void)pthread_mutex_lock(&replica->mutex);
     if (!replica->busy && replica->owner == read->owner) {
         read->is_lost = !mcds__replica_was_dropped(replica, read->requests, operation);
@@ -290,8 +290,8 @@ static enum mcds__step replica_read_take_survey(struct mcds__replica_read *read,
         return mcds__operation_retry(operation, mcds__replica_trouble(&read->survey));
     }
     if (read_must_look(read, operation)) {
-        read->stage = MARK;
-        return mcds__replica_ask_marks(read->survey.replica, read->requests, operation);
+        read->stage = TOMBSTONE;
+        return mcds__replica_ask_tombstones(read->survey.replica, read->requests, operation);
     }
     int result = take_sum(read, operation, verdict);
     if (result == MCDS_BUSY && mcds__operation_wait(operation, NS_PER_MS))
@@ -331,8 +331,8 @@ enum mcds__step mcds__replica_read_step(struct mcds__replica_read *read,
         return replica_read_take_young(read, operation);
     case FILL:
         return take_fill(read, operation);
-    case MARK:
-        return read_take_marks(read, operation);
+    case TOMBSTONE:
+        return read_take_tombstones(read, operation);
     default:
         return mcds__operation_finish(operation, MCDS_OK);
     }
@@ -395,16 +395,17 @@ void mcds__replica_drop_end(struct mcds__replica_drop *drop)
     drop->holds = false;
 }
 
-static enum mcds__step ask_set_marks(struct mcds__replica_drop *drop,
-                                     struct mcds__operation *operation)
+static enum mcds__step ask_set_tombstones(struct mcds__replica_drop *drop,
+                                          struct mcds__operation *operation)
 {
     assert(drop->holds);
     const struct mcds__replica *replica = drop->survey.replica;
-    if (drop->mark == 0)
-        drop->mark = mcds__random_u64(replica->env) | 1;
-    drop->stage = MARK;
+    if (drop->tombstone == 0)
+        drop->tombstone = mcds__random_u64(replica->env) | 1;
+    drop->stage = TOMBSTONE;
     for (uint32_t i = 0; i < replica->copies; i++)
-        drop->survey.requests[i] = mcds__replica_mark_set(replica, i, drop->mark, drop->value);
+        drop->survey.requests[i] = mcds__replica_tombstone_set(replica, i, drop->tombstone,
+                                                               drop->value);
     return mcds__operation_ask_repeatable(operation, drop->survey.requests, replica->copies);
 }
 
@@ -417,7 +418,7 @@ static enum mcds__step replica_read_take_first(struct mcds__replica_drop *drop,
         return mcds__operation_finish(operation, MCDS_INVALID);
     operation->tries = 1;
     return verdict == MCDS__REPLICA_NONE ? ask_erase(drop, operation)
-                                         : ask_set_marks(drop, operation);
+                                         : ask_set_tombstones(drop, operation);
 }
 
 static enum mcds__step finish_drop(struct mcds__replica_drop *drop,
@@ -427,9 +428,10 @@ static enum mcds__step finish_drop(struct mcds__replica_drop *drop,
     return mcds__operation_finish(operation, drop->erased ? MCDS_OK : MCDS_NOT_FOUND);
 }
 
-/* A store without room for the mark may get room by the erasure. If not, the drop does without. */
-static enum mcds__step take_set_marks(struct mcds__replica_drop *drop,
-                                      struct mcds__operation *operation)
+/* A store without room for the tombstone may get room by the erasure. If not, the drop does
+ * without. */
+static enum mcds__step take_set_tombstones(struct mcds__replica_drop *drop,
+                                           struct mcds__operation *operation)
 {
     const struct mcds__replica *replica = drop->survey.replica;
     const mcds_reply *trouble = NULL;
@@ -443,7 +445,7 @@ static enum mcds__step take_set_marks(struct mcds__replica_drop *drop,
         return ask_erase(drop, operation);
     }
     if (mcds__operation_again(operation)) {
-        drop->stage = MARK_AGAIN;
+        drop->stage = TOMBSTONE_AGAIN;
         return MCDS__SLEEP;
     }
     return drop->erased ? mcds__operation_fail(operation, trouble)
@@ -469,7 +471,7 @@ static enum mcds__step take_erase(struct mcds__replica_drop *drop,
     }
     if (trouble != NULL)
         return mcds__operation_fail(operation, trouble);
-    return drop->is_full ? ask_set_marks(drop, operation) : finish_drop(drop, operation);
+    return drop->is_full ? ask_set_tombstones(drop, operation) : finish_drop(drop, operation);
 }
 
 enum mcds__step mcds__replica_drop_step(struct mcds__replica_drop *drop,
@@ -481,10 +483,10 @@ enum mcds__step mcds__replica_drop_step(struct mcds__replica_drop *drop,
         return replica_read_ask_first(drop, operation);
     case SURVEY:
         return replica_read_take_first(drop, operation);
-    case MARK:
-        return take_set_marks(drop, operation);
-    case MARK_AGAIN:
-        return ask_set_marks(drop, operation);
+    case TOMBSTONE:
+        return take_set_tombstones(drop, operation);
+    case TOMBSTONE_AGAIN:
+        return ask_set_tombstones(drop, operation);
     default:
         return take_erase(drop, operation);
     }

@@ -15,7 +15,7 @@
 #define FORM_REPLICAS 1
 #define TAG_HEAD "c1"
 #define TAG_SLOT "cx1"
-#define TAG_MARK "cy1"
+#define TAG_TOMBSTONE "cy1"
 #define SUM_MAX (UINT64_C(1) << 61)
 
 bool mcds__replica_open(struct mcds__replica *replica, const mcds_env *env, const char *ns,
@@ -27,7 +27,7 @@ bool mcds__replica_open(struct mcds__replica *replica, const mcds_env *env, cons
     replica->flushed_ns = mcds__monotonic_ns(env);
     replica->slots = MCDS_BATCH_MAX / copies - 1;
     mcds__key_begin(&replica->head, ns, TAG_HEAD, name);
-    mcds__key_begin(&replica->mark, ns, TAG_MARK, name);
+    mcds__key_begin(&replica->tombstone, ns, TAG_TOMBSTONE, name);
     for (uint32_t i = 0; i < replica->slots; i++) {
         mcds__key_begin(&replica->keys[i], ns, TAG_SLOT, name);
         mcds__key_add_number(&replica->keys[i], i);

@@ -5,10 +5,10 @@
  * spread over slots, one key each, so a writer is usually alone in its slot, its token stays
  * valid, and a flush is one round trip for any number of additions.
  *
- *   SURVEY  get all slots                     once, to choose one
- *   FOUND   add head                          when the counter does not exist yet
- *   WRITE   cas slot | get slot               the get shows the own entry, or not
- *   MARK    get mark                          the entry is missing: was the counter dropped?
+ *   SURVEY     get all slots                  once, to choose one
+ *   FOUND      add head                       when the counter does not exist yet
+ *   WRITE      cas slot | get slot            the get shows the own entry, or not
+ *   TOMBSTONE  get tombstone                  the entry is missing: was the counter dropped?
  *
  * The get decides, so the outcome of the write does not matter, and a write without a reply is
  * repeated with the same entry. Of a write and its repetition only one can match the token,
@@ -17,13 +17,13 @@
  *
  * A contribution stays in the slot where it was written first. After a server has lost the
  * slot, every open writer restores its own entry and nothing else. After a drop it restores
- * nothing: see mark.h.
+ * nothing: see tombstone.h.
  *
  * With copies, each slot is on `copies` servers. A flush is done when a majority shows the
  * entry, and a read when a majority of complete servers has answered. A server is complete
  * when it holds the head, which is written last: a server that was killed and returned empty
  * does not count until a reader has filled it. A drop erases one copy before the other: what lacks
- * there is not filled from the others while a mark is young. */
+ * there is not filled from the others while a tombstone is young. */
 #ifndef MCDS_CORE_REPLICA_REPLICA_H
 #define MCDS_CORE_REPLICA_REPLICA_H
 
@@ -41,9 +41,9 @@ enum mcds__replica_sight { MCDS__REPLICA_UNSEEN, MCDS__REPLICA_MISSING, MCDS__RE
 
 struct mcds__replica_copy {
     enum mcds__replica_sight sight;
-    mcds_cas_token cas; /* THERE */
-    bool knows_mark;    /* `mark` was read since the slot was claimed */
-    uint64_t mark;      /* of a drop before the claim; 0: none */
+    mcds_cas_token cas;   /* THERE */
+    bool knows_tombstone; /* `tombstone` was read since the slot was claimed */
+    uint64_t tombstone;   /* of a drop before the claim; 0: none */
 };
 
 /* One writer. */
@@ -52,7 +52,7 @@ struct mcds__replica {
     uint32_t copies;
     uint32_t slots;
     struct mcds__key head;
-    struct mcds__key mark; /* of a drop */
+    struct mcds__key tombstone; /* of a drop */
     struct mcds__key keys[MCDS__REPLICA_SLOTS_MAX];
     pthread_mutex_t mutex; /* guards what follows */
     bool busy;             /* a flush is in progress, and only it may use the members below */
@@ -176,8 +176,8 @@ struct mcds__replica_flush {
     uint32_t epoch;
     struct mcds__replica_survey survey;
     mcds_request requests[4 * MCDS__REPLICA_COPIES_MAX];
-    int8_t mark_at[MCDS__REPLICA_COPIES_MAX];  /* in `requests`; -1: none */
-    int8_t write_at[MCDS__REPLICA_COPIES_MAX]; /* in `requests`; -1: none */
+    int8_t tombstone_at[MCDS__REPLICA_COPIES_MAX]; /* in `requests`; -1: none */
+    int8_t write_at[MCDS__REPLICA_COPIES_MAX];     /* in `requests`; -1: none */
     int8_t survey_at[MCDS__REPLICA_COPIES_MAX];
     int8_t head_at[MCDS__REPLICA_COPIES_MAX]; /* in `requests`; -1: none */
     uint8_t value[MCDS__REPLICA_VALUE_MAX];
@@ -205,7 +205,7 @@ struct mcds__replica_read {
     bool is_lost;  /* the own entry is missing, and not because of a drop */
     uint64_t owner;
     uint32_t repairs;
-    mcds_request marks[MCDS__REPLICA_COPIES_MAX];
+    mcds_request tombstones[MCDS__REPLICA_COPIES_MAX];
     enum mcds__replica_server servers[MCDS__REPLICA_COPIES_MAX];
     bool filled[MCDS__REPLICA_COPIES_MAX]; /* lacks only the head */
     mcds_request requests[MCDS_BATCH_MAX];
@@ -218,15 +218,16 @@ enum mcds__step mcds__replica_read_step(struct mcds__replica_read *read,
                                         struct mcds__operation *operation);
 void mcds__replica_read_end(struct mcds__replica_read *read);
 
-/* Set the marks, erase heads and slots in all copies, and forget the contribution of this handle.
- * MCDS_INVALID: there is a counter of another form or with other copies; it is not changed. */
+/* Set the tombstones, erase heads and slots in all copies, and forget the contribution of
+ * this handle. MCDS_INVALID: there is a counter of another form or with other copies; it is
+ * not changed. */
 struct mcds__replica_drop {
     struct mcds__replica_survey survey; /* the caller fills survey.replica */
     uint8_t stage;                      /* private; 0 at the start, as all that follow */
     bool holds;
     bool erased;
-    bool is_full; /* there was no room for the mark: it is set after the erasure */
-    uint64_t mark;
+    bool is_full; /* there was no room for the tombstone: it is set after the erasure */
+    uint64_t tombstone;
     uint8_t value[8 + 8];
     enum mcds__replica_server servers[MCDS__REPLICA_COPIES_MAX];
 };

@@ -108,7 +108,8 @@ static bool replica_write_must_look(const struct mcds__replica_flush *flush, uin
     struct mcds__replica *replica = flush->replica;
     bool is_missed = there == 0 || count_sight(replica, MCDS__REPLICA_MISSING) > 0 ||
                      mcds__replica_find(&replica->state, replica->owner) == NULL;
-    return is_missed && replica->known && !flush->is_lost && mcds__replica_knows_marks(replica);
+    return is_missed && replica->known && !flush->is_lost &&
+           mcds__replica_knows_tombstones(replica);
 }
 
 enum mcds__replica_prepared mcds__replica_prepare(struct mcds__replica_flush *flush)
@@ -194,15 +195,15 @@ enum mcds__step mcds__replica_ask_write(struct mcds__replica_flush *flush,
     mcds_bytes key = mcds__key_bytes(&replica->keys[replica->slot]);
     mcds_bytes value = {flush->value, mcds__replica_encode(&replica->state, key, flush->value)};
     uint32_t count = 0;
-    bool learns = !mcds__replica_knows_marks(replica);
+    bool learns = !mcds__replica_knows_tombstones(replica);
     operation->connection = 0;
     for (uint32_t i = 0; i < replica->copies; i++) {
         mcds_request write = {.command = MCDS_ADD, .key = key, .value = value};
-        flush->mark_at[i] = -1;
+        flush->tombstone_at[i] = -1;
         flush->write_at[i] = -1;
-        if (learns) /* before the write: a later drop sets another mark */
-            flush->mark_at[i] = replica_write_put_request(flush, &count, i,
-                                                          mcds__replica_mark_get(replica, i));
+        if (learns) /* before the write: a later drop sets another tombstone */
+            flush->tombstone_at[i] = replica_write_put_request(
+                flush, &count, i, mcds__replica_tombstone_get(replica, i));
         if (replica->copy[i].sight == MCDS__REPLICA_THERE) {
             write.command = MCDS_CAS;
             write.cas = replica->copy[i].cas;
@@ -282,9 +283,9 @@ bool mcds__replica_take_write(struct mcds__replica_flush *flush,
     *round_out = (struct mcds__replica_round){0};
     for (uint32_t i = 0; i < replica->copies; i++) {
         const mcds_request *survey = &flush->requests[flush->survey_at[i]];
-        if (flush->mark_at[i] >= 0)
-            mcds__replica_learn_mark(replica, i, operation,
-                                     &flush->requests[flush->mark_at[i]]);
+        if (flush->tombstone_at[i] >= 0)
+            mcds__replica_learn_tombstone(replica, i, operation,
+                                          &flush->requests[flush->tombstone_at[i]]);
         if (flush->head_at[i] >= 0)
             round_out->headless += flush->requests[flush->head_at[i]].reply.outcome ==
                                    MCDS_OUT_MISS;

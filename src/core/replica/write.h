@@ -2,7 +2,7 @@
 #ifndef MCDS_CORE_REPLICA_WRITE_H
 #define MCDS_CORE_REPLICA_WRITE_H
 
-#include "core/replica/mark.h"
+#include "core/replica/tombstone.h"
 
 /* Copy the state of a slot from a read. Returns whether all copies are equal. */
 bool mcds__replica_adopt_survey(struct mcds__replica *replica,

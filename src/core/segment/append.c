@@ -286,15 +286,15 @@ static enum mcds__step segment_append_take_look(struct mcds__segment_append *app
     return take_full(append, operation, is_exact, end_at);
 }
 
-/* It is in the mark after the last segment, or in a foreign value. */
+/* It is in the end segment, or in a foreign value. */
 static enum mcds__step take_foreign(struct mcds__segment_append *append,
                                     struct mcds__operation *operation)
 {
     const mcds_reply *looked = &look_request(append)->reply;
     operation->read_from = looked->peer;
     if (looked->flags == MCDS__SEGMENT_END)
-        return mcds__segment_append_see_mark(append, operation, append->segment,
-                                             looked->value_length - append->length);
+        return mcds__segment_append_see_end(append, operation, append->segment,
+                                            looked->value_length - append->length);
     assert(looked->flags == 0);
     return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
 }
@@ -327,8 +327,8 @@ static enum mcds__step segment_append_take_refusal(struct mcds__segment_append *
         if (!mcds__segment_is_closed(looked->value_length, looked->flags))
             return take_open_refusal(append, operation);
         if (looked->flags == MCDS__SEGMENT_END)
-            return mcds__segment_append_see_mark(append, operation, append->segment,
-                                                 looked->value_length);
+            return mcds__segment_append_see_end(append, operation, append->segment,
+                                                looked->value_length);
         mcds__segment_note_closed(append->segments, append->stream, append->segment);
         return segment_append_begin(append, operation);
     }

@@ -9,7 +9,7 @@
 enum {
     APPEND_BEGIN,
     APPEND_BLOCKS,   /* storing a large payload */
-    APPEND_LOCATING, /* searching for the end, or reading the mark */
+    APPEND_LOCATING, /* searching for the end, or reading the end segment */
     APPEND_ASKED,
     APPEND_SETTLE,
     APPEND_SETTLING, /* reading the sizes of the segments below */
@@ -61,7 +61,7 @@ enum mcds__step mcds__segment_append_refuse(struct mcds__segment_append *append,
 enum mcds__step mcds__segment_append_take_refused(struct mcds__segment_append *append,
                                                   struct mcds__operation *operation);
 enum mcds__step mcds__segment_append_end(struct mcds__segment_append *append,
-                                         struct mcds__operation *operation, bool is_marked);
+                                         struct mcds__operation *operation, bool is_cleared);
 enum mcds__step mcds__segment_append_try_later(struct mcds__segment_append *append,
                                                struct mcds__operation *operation, uint8_t stage,
                                                const mcds_reply *reply);
@@ -75,11 +75,11 @@ enum mcds__step mcds__segment_append_count(struct mcds__segment_append *append,
 enum mcds__step mcds__segment_append_take_counted(struct mcds__segment_append *append,
                                                   struct mcds__operation *operation);
 
-/* This segment has the flags of the mark, and so many bytes that are not of this append. A stream of
- * a log has no mark. */
-enum mcds__step mcds__segment_append_see_mark(struct mcds__segment_append *append,
-                                              struct mcds__operation *operation,
-                                              uint64_t segment, size_t others);
+/* This segment has the flags of the end segment, and so many bytes that are not of this
+ * append. A stream of a log has no end segment. */
+enum mcds__step mcds__segment_append_see_end(struct mcds__segment_append *append,
+                                             struct mcds__operation *operation,
+                                             uint64_t segment, size_t others);
 enum mcds__step mcds__segment_append_settle(struct mcds__segment_append *append,
                                             struct mcds__operation *operation);
 enum mcds__step mcds__segment_append_take_settling(struct mcds__segment_append *append,

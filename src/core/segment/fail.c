@@ -65,12 +65,12 @@ enum mcds__step mcds__segment_append_take_refused(struct mcds__segment_append *a
     return mcds__segment_append_fail_for_scratch(append, operation, &append->refused);
 }
 
-/* The stream has ended, or, without a mark, it may have. */
+/* The stream has ended, or, without an end segment, it may have. */
 enum mcds__step mcds__segment_append_end(struct mcds__segment_append *append,
-                                         struct mcds__operation *operation, bool is_marked)
+                                         struct mcds__operation *operation, bool is_cleared)
 {
     append->ended = true;
-    append->is_marked = is_marked;
+    append->is_cleared = is_cleared;
     append->stage = APPEND_BEGIN;
     return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(OTHERS_CLEAR_IT));
 }

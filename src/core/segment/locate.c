@@ -6,7 +6,7 @@
 #define NEAR 8
 #define NARROW 60
 
-enum { LOCATE_BEGIN, LOCATE_COUNTING, LOCATE_LOOKING, LOCATE_MARK };
+enum { LOCATE_BEGIN, LOCATE_COUNTING, LOCATE_LOOKING, LOCATE_END };
 
 static enum mcds__step segment_locate_ask(struct mcds__segment_locate *locate,
                                           struct mcds__operation *operation)
@@ -100,14 +100,14 @@ static enum mcds__step segment_locate_take_nothing(struct mcds__segment_locate *
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-enum mcds__step mcds__segment_see_mark(struct mcds__segment_locate *locate,
-                                       const struct mcds__segments *segments,
-                                       struct mcds__operation *operation, uint64_t segment)
+enum mcds__step mcds__segment_see_end(struct mcds__segment_locate *locate,
+                                      const struct mcds__segments *segments,
+                                      struct mcds__operation *operation, uint64_t segment)
 {
     if (mcds__segment_get_scratch(&locate->scratch, operation->env) == NULL)
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     locate->ended = locate->exists = true;
-    locate->stage = LOCATE_MARK;
+    locate->stage = LOCATE_END;
     mcds__segment_fill_get(segments, locate->stream, locate->scratch, 0, segment, 0);
     return mcds__operation_ask_repeatable(operation, locate->scratch->requests, 1);
 }
@@ -146,7 +146,7 @@ static enum mcds__step take_last(struct mcds__segment_locate *locate,
         if (mcds__segment_is_closed(tail.size, tail.incarnation))
             mcds__segment_note_closed(segments, locate->stream, segment);
     } else if (locate->size > 0) {
-        return mcds__segment_see_mark(locate, segments, operation, segment);
+        return mcds__segment_see_end(locate, segments, operation, segment);
     }
     return mcds__operation_finish(operation, MCDS_OK);
 }
@@ -159,16 +159,16 @@ static enum mcds__step segment_locate_take_trouble(struct mcds__segment_locate *
     return mcds__operation_retry(operation, reply);
 }
 
-/* A segment that has the flags of a mark and is not empty has been read. */
-static enum mcds__step segment_locate_take_mark(struct mcds__segment_locate *locate,
-                                                struct mcds__operation *operation)
+/* A segment that has the flags of an end segment and is not empty has been read. */
+static enum mcds__step segment_locate_take_end(struct mcds__segment_locate *locate,
+                                               struct mcds__operation *operation)
 {
     const mcds_request *read = locate->scratch->requests;
     if (read->reply.outcome != MCDS_OUT_OK && read->reply.outcome != MCDS_OUT_MISS)
         return segment_locate_take_trouble(locate, operation, &read->reply);
     operation->read_from = read->reply.peer;
     if (read->reply.outcome == MCDS_OUT_OK &&
-        !mcds__segment_is_mark(read->key, mcds__operation_value(operation, read)))
+        !mcds__segment_is_end(read->key, mcds__operation_value(operation, read)))
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     return mcds__operation_finish(operation, MCDS_OK);
 }
@@ -214,8 +214,8 @@ enum mcds__step mcds__segment_locate_step(struct mcds__segment_locate *locate,
                                           struct mcds__segments *segments,
                                           struct mcds__operation *operation)
 {
-    if (locate->stage == LOCATE_MARK)
-        return segment_locate_take_mark(locate, operation);
+    if (locate->stage == LOCATE_END)
+        return segment_locate_take_end(locate, operation);
     locate->ended = false;
     if (locate->stage == LOCATE_BEGIN) {
         locate->from = locate->made = locate->counted = 0;

@@ -128,12 +128,12 @@ static bool is_loss_counted(const struct mcds__segment_read *read, uint32_t i,
     return read->head > 0 && i > 0 && !exists(read, i - 1);
 }
 
-/* Whether the i-th segment ends the stream. Streams of a log have no mark. */
-static bool is_mark(const struct mcds__segment_read *read, uint32_t i)
+/* Whether the i-th segment ends the stream. Streams of a log have no end segment. */
+static bool is_end_segment(const struct mcds__segment_read *read, uint32_t i)
 {
     const mcds_request *request = mcds__segment_read_request(read, i);
     return request->reply.flags == MCDS__SEGMENT_END && read->segments->one_route &&
-           mcds__segment_is_mark(request->key, mcds__segment_read_value(read, i));
+           mcds__segment_is_end(request->key, mcds__segment_read_value(read, i));
 }
 
 /* Whether this record of the i-th segment shows a loss. */
@@ -171,7 +171,7 @@ static bool scan_segment(struct mcds__segment_read *read, uint32_t i)
     bool is_shown = false;
     assert(exists(read, i));
     if (mcds__segment_read_request(read, i)->reply.flags == MCDS__SEGMENT_END) {
-        if (is_wanted && !is_mark(read, i))
+        if (is_wanted && !is_end_segment(read, i))
             note_refused(read, i, 1);
         return true;
     }
@@ -247,7 +247,7 @@ static bool is_end(struct mcds__segment_read *read, uint32_t i, uint32_t known)
     if (i < read->back)
         return false;
     if (reply->flags == MCDS__SEGMENT_END)
-        return is_mark(read, i);
+        return is_end_segment(read, i);
     if (mcds__segment_is_closed(reply->value_length, reply->flags))
         return false;
     if (i + 1 >= known)

@@ -174,7 +174,7 @@ bool mcds__segment_scan_next(struct mcds__segment_scan *scan,
     }
 }
 
-bool mcds__segment_is_mark(mcds_bytes key, mcds_bytes value)
+bool mcds__segment_is_end(mcds_bytes key, mcds_bytes value)
 {
     struct mcds__segment_scan scan;
     struct mcds__segment_record record;

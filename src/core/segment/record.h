@@ -74,9 +74,10 @@ bool mcds__segment_scan_next(struct mcds__segment_scan *scan,
                              struct mcds__segment_record *record_out);
 /* The record at `begin` of a value in which the scan has found it. */
 void mcds__segment_get(mcds_bytes value, size_t begin, struct mcds__segment_record *record_out);
-/* Whether a value with MCDS__SEGMENT_END is a mark: it was empty when it was made, and contains only
- * what late requests have appended, records and zeros. A segment begins with a header. */
-bool mcds__segment_is_mark(mcds_bytes key, mcds_bytes value);
+/* Whether a value with MCDS__SEGMENT_END is an end segment: it was empty when it was made,
+ * and contains only what late requests have appended, records and zeros. A segment begins
+ * with a header. */
+bool mcds__segment_is_end(mcds_bytes key, mcds_bytes value);
 /* Whether a value holds a record with the id of this one that counts. */
 bool mcds__segment_holds(mcds_bytes key, mcds_bytes value, const uint8_t *record);
 

@@ -58,7 +58,7 @@
 #define MCDS__SEGMENT_CHUNK_MASK ((UINT64_C(1) << MCDS__SEGMENT_CHUNK_BITS) - 1)
 /* Streams of which a handle remembers the first segment. */
 #define MCDS__SEGMENT_SIGHTS 32
-/* Client flags of the mark after the last segment of a stream that has ended. In a header: the
+/* Client flags of the end segment of a stream that has ended. In a header: the
  * segment before was lost. */
 #define MCDS__SEGMENT_END UINT32_MAX
 
@@ -288,10 +288,10 @@ struct mcds__segment_locate {
 enum mcds__step mcds__segment_locate_step(struct mcds__segment_locate *locate,
                                           struct mcds__segments *segments,
                                           struct mcds__operation *operation);
-/* Begin with a segment whose flags say that it is the mark: `ended`, or MCDS_CORRUPT. */
-enum mcds__step mcds__segment_see_mark(struct mcds__segment_locate *locate,
-                                       const struct mcds__segments *segments,
-                                       struct mcds__operation *operation, uint64_t segment);
+/* Begin with a segment whose flags say that it is the end segment: `ended`, or MCDS_CORRUPT. */
+enum mcds__step mcds__segment_see_end(struct mcds__segment_locate *locate,
+                                      const struct mcds__segments *segments,
+                                      struct mcds__operation *operation, uint64_t segment);
 
 /* Append records. The caller begins, puts records, and steps until DONE with
  *
@@ -306,11 +306,11 @@ struct mcds__segment_append {
     struct mcds__segments *segments;
     uint64_t stream;
     uint64_t ttl_ms;
-    bool ended;     /* out */
-    bool is_marked; /* out: it has certainly ended */
-    bool looks;     /* private: the last request of the batch reads the root */
-    bool proves;    /* private: it has asked for the root alone */
-    uint8_t truth;  /* out, after MCDS_OK: enum mcds__segment_truth, of the root of its life */
+    bool ended;      /* out */
+    bool is_cleared; /* out: it has certainly ended */
+    bool looks;      /* private: the last request of the batch reads the root */
+    bool proves;     /* private: it has asked for the root alone */
+    uint8_t truth;   /* out, after MCDS_OK: enum mcds__segment_truth, of the root of its life */
     uint64_t
         round;     /* private: of the last batch; a read of the root in it proves this append */
     uint8_t stage; /* private, as all that follow */

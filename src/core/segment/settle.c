@@ -76,25 +76,24 @@ enum mcds__step mcds__segment_append_settle(struct mcds__segment_append *append,
     return mcds__operation_ask_repeatable(operation, scratch->requests, count);
 }
 
-enum mcds__step mcds__segment_append_see_mark(struct mcds__segment_append *append,
-                                              struct mcds__operation *operation,
-                                              uint64_t segment, size_t others)
+enum mcds__step mcds__segment_append_see_end(struct mcds__segment_append *append,
+                                             struct mcds__operation *operation,
+                                             uint64_t segment, size_t others)
 {
     if (!append->segments->one_route)
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     if (others == 0)
         return mcds__segment_append_end(append, operation, true);
     append->stage = APPEND_LOCATING;
-    return mcds__segment_see_mark(&append->locate, append->segments, operation, segment);
+    return mcds__segment_see_end(&append->locate, append->segments, operation, segment);
 }
 
 /* The stream has ended below the segment, so the records in the segment are void. */
 static enum mcds__step end_below(struct mcds__segment_append *append,
-                                 struct mcds__operation *operation, uint64_t mark,
-                                 size_t length)
+                                 struct mcds__operation *operation, uint64_t end, size_t length)
 {
-    append->doubt = append->doubt && append->doubted <= mark;
-    return mcds__segment_append_see_mark(append, operation, mark, length);
+    append->doubt = append->doubt && append->doubted <= end;
+    return mcds__segment_append_see_end(append, operation, end, length);
 }
 
 enum mcds__step mcds__segment_append_take_settling(struct mcds__segment_append *append,

@@ -1,14 +1,14 @@
 /* List: clear and drop, by ending the stream of segments and starting a new generation.
  *
- * A clear first ends the stream: it fills the last segments and adds a mark after them, so that no
- * push can be acknowledged in it any more. Then it writes another generation into the root: the
- * list is now empty. Then it replaces the segments by marks, which stay for a day, so that late
- * requests cannot create a segment again. A push that finds the mark before the root has changed
- * changes the root itself.
+ * A clear first ends the stream: it fills the last segments and adds an end segment after them,
+ * so that no push can be acknowledged in it any more. Then it writes another generation into
+ * the root: the list is now empty. Then it replaces the segments by end segments, which stay
+ * for a day, so that late requests cannot create a segment again. A push that finds the end
+ * segment before the root has changed changes the root itself.
  *
- * A full server that keeps all keys (memcached -M) has no memory for marks. There the list is ended
- * by its root alone: a push counts only if its root was seen after it, and no push adds a root that
- * is missing. */
+ * A full server that keeps all keys (memcached -M) has no memory for end segments. There the
+ * list is ended by its root alone: a push counts only if its root was seen after it, and no
+ * push adds a root that is missing. */
 #include <assert.h>
 #include <stdatomic.h>
 
@@ -20,8 +20,8 @@
 enum {
     CLEAR_ROOT,
     CLEAR_LOCATE,
-    CLEAR_FILL, /* filling the last segments before the mark is asked for */
-    CLEAR_MARK,
+    CLEAR_FILL, /* filling the last segments before the end segment is asked for */
+    CLEAR_END,
     CLEAR_REPLACE,
     CLEAR_READ,
     CLEAR_ERASE
@@ -31,7 +31,7 @@ struct list_clear {
     struct mcds__operation base;
     mcds_list *list;
     bool drops;
-    bool begun;     /* there is a mark, or may be: a push continues the clear */
+    bool begun;     /* there is an end segment, or may be: a push continues the clear */
     bool is_filled; /* the last segments have taken the filling once */
     uint8_t stage;
     uint64_t stream;
@@ -61,26 +61,27 @@ static enum mcds__step list_clear_go_to(struct list_clear *clear, uint8_t stage)
     return list_clear_advance(clear);
 }
 
-static void list_clear_set_mark(mcds_request *request, mcds_command command)
+static void list_clear_set_end(mcds_request *request, mcds_command command)
 {
     request->command = command;
     request->options = MCDS_MAKES_ROOM;
     request->flags = MCDS__SEGMENT_END;
-    request->ttl_ms = LIST_MARK_TTL_MS;
+    request->ttl_ms = LIST_END_TTL_MS;
 }
 
-/* Whether the store may refuse the filling for want of room and then accept the mark, which is
- * smaller. */
+/* Whether the store may refuse the filling for want of room and then accept the end segment,
+ * which is smaller. */
 static bool list_clear_must_fill(const struct list_clear *clear)
 {
     const mcds_capabilities can = mcds__store_can(clear->list->handle.store);
     return !can.evicts && !can.durable && clear->locate.exists && !clear->is_filled;
 }
 
-/* The segments that have to be full below the mark: from the first to the one before it. */
-static uint64_t first_below(uint64_t mark)
+/* The segments that have to be full below the end segment: from the first to the one before
+ * it. */
+static uint64_t first_below(uint64_t end)
 {
-    return mark > MCDS__SEGMENT_AHEAD + 1 ? mark - MCDS__SEGMENT_AHEAD - 1 : 0;
+    return end > MCDS__SEGMENT_AHEAD + 1 ? end - MCDS__SEGMENT_AHEAD - 1 : 0;
 }
 
 /* Fills the last segments and reads whether they are full. A refusal here changes nothing. */
@@ -102,56 +103,56 @@ static enum mcds__step list_clear_ask_filling(struct list_clear *clear)
     return mcds__operation_ask_repeatable(&clear->base, scratch->requests, count);
 }
 
-/* Adds the mark and reads it, as the last requests of a batch. */
-static enum mcds__step list_clear_end_with_mark(struct list_clear *clear, uint64_t mark,
-                                                uint32_t count)
+/* Adds the end segment and reads it, as the last requests of a batch. */
+static enum mcds__step list_clear_add_end(struct list_clear *clear, uint64_t end,
+                                          uint32_t count)
 {
     const struct mcds__segments *segments = &clear->list->segments;
     struct mcds__segment_scratch *scratch = clear->scratch;
-    mcds__segment_fill_get(segments, clear->stream, scratch, count, mark, 0);
-    list_clear_set_mark(&scratch->requests[count++], MCDS_ADD);
-    mcds__segment_fill_get(segments, clear->stream, scratch, count++, mark, MCDS_NO_VALUE);
+    mcds__segment_fill_get(segments, clear->stream, scratch, count, end, 0);
+    list_clear_set_end(&scratch->requests[count++], MCDS_ADD);
+    mcds__segment_fill_get(segments, clear->stream, scratch, count++, end, MCDS_NO_VALUE);
     assert(count >= 2 && count <= MCDS__SEGMENT_CAPACITY);
-    clear->stage = CLEAR_MARK;
+    clear->stage = CLEAR_END;
     return mcds__operation_ask_repeatable(&clear->base, scratch->requests, count);
 }
 
-/* Fills the last segments, adds the mark after them and reads it: in this order, so that a mark is
- * never seen after a segment that can receive records. Where the last segment is lost, missing
- * segments get a mark too, so that no handle makes them. */
-static enum mcds__step list_clear_ask_mark(struct list_clear *clear)
+/* Fills the last segments, adds the end segment after them and reads it: in this order, so
+ * that an end segment is never seen after a segment that can receive records. Where the last
+ * segment is lost, missing segments get an end segment too, so that no handle makes them. */
+static enum mcds__step list_clear_ask_end(struct list_clear *clear)
 {
     const struct mcds__segments *segments = &clear->list->segments;
     struct mcds__segment_scratch *scratch = mcds__segment_get_scratch(&clear->scratch,
                                                                       clear->base.env);
     const struct mcds__segment_locate *found = &clear->locate;
-    uint64_t mark = found->exists ? found->segment + 1 : found->segment;
+    uint64_t end = found->exists ? found->segment + 1 : found->segment;
     uint32_t count = 0;
     if (scratch == NULL)
         return mcds__operation_finish(&clear->base, MCDS_NO_MEMORY);
     if (list_clear_must_fill(clear))
         return list_clear_ask_filling(clear);
-    for (uint64_t segment = first_below(mark); segment < mark; segment++) {
+    for (uint64_t segment = first_below(end); segment < end; segment++) {
         if (!found->exists) {
             mcds__segment_fill_get(segments, clear->stream, scratch, count, segment, 0);
-            list_clear_set_mark(&scratch->requests[count++], MCDS_ADD);
+            list_clear_set_end(&scratch->requests[count++], MCDS_ADD);
         }
         mcds__segment_fill_close(segments, clear->stream, scratch, count, segment,
-                                 segment + 1 == mark ? found->size : 0);
+                                 segment + 1 == end ? found->size : 0);
         scratch->requests[count++].options = MCDS_MAKES_ROOM;
     }
-    return list_clear_end_with_mark(clear, mark, count);
+    return list_clear_add_end(clear, end, count);
 }
 
-/* A mark ends the stream, and without compare-and-set nothing can begin another: all later pushes
- * would be refused. What the store can do is known once it has answered. */
-static bool list_clear_may_mark(const struct list_clear *clear)
+/* An end segment ends the stream, and without compare-and-set nothing can begin another: all
+ * later pushes would be refused. What the store can do is known once it has answered. */
+static bool list_clear_may_end(const struct list_clear *clear)
 {
     return clear->drops || mcds__store_can(clear->list->handle.store).compare_and_set;
 }
 
-/* Without memory for the mark, a server that keeps all keys needs none. */
-static bool list_clear_needs_no_mark(const struct list_clear *clear, const mcds_reply *refused)
+/* Without memory for the end segment, a server that keeps all keys needs none. */
+static bool list_clear_needs_no_end(const struct list_clear *clear, const mcds_reply *refused)
 {
     return (refused->outcome == MCDS_OUT_NO_MEMORY ||
             refused->outcome == MCDS_OUT_NOT_STORED) &&
@@ -166,10 +167,10 @@ static enum mcds__step list_clear_take_location(struct list_clear *clear, enum m
     clear->locate.stage = 0;
     if (clear->locate.ended)
         return list_clear_go_to(clear, CLEAR_REPLACE);
-    if (!list_clear_may_mark(clear))
+    if (!list_clear_may_end(clear))
         return mcds__operation_explain(&clear->base, MCDS_UNSUPPORTED,
                                        MCDS__WHY(NO_COMPARE_AND_SET));
-    return list_clear_ask_mark(clear);
+    return list_clear_ask_end(clear);
 }
 
 /* Why a segment is not full after its filling; NULL: it is, or is missing. */
@@ -191,7 +192,7 @@ static enum mcds__step list_clear_take_filling(struct list_clear *clear)
         if (trouble == NULL)
             continue;
         clear->stage = CLEAR_LOCATE;
-        if (list_clear_needs_no_mark(clear, trouble))
+        if (list_clear_needs_no_end(clear, trouble))
             return list_clear_go_to(clear, CLEAR_REPLACE);
         if (trouble->outcome == MCDS_OUT_NOT_STORED) {
             clear->base.peer = trouble->peer;
@@ -203,30 +204,30 @@ static enum mcds__step list_clear_take_filling(struct list_clear *clear)
         return mcds__operation_fail_read(&clear->base, trouble);
     }
     clear->is_filled = true;
-    return list_clear_end_with_mark(clear, clear->locate.segment + 1, 0);
+    return list_clear_add_end(clear, clear->locate.segment + 1, 0);
 }
 
-/* The stream has ended when all segments were filled and the read shows the mark. */
-static enum mcds__step list_clear_take_mark(struct list_clear *clear)
+/* The stream has ended when all segments were filled and the read shows the end segment. */
+static enum mcds__step list_clear_take_end(struct list_clear *clear)
 {
-    assert(clear->stage == CLEAR_MARK && clear->base.batch.count >= 2);
+    assert(clear->stage == CLEAR_END && clear->base.batch.count >= 2);
     const mcds_request *requests = clear->scratch->requests;
     const mcds_reply *trouble = NULL;
     uint32_t last = clear->base.batch.count - 1;
-    mcds_outcome marked = requests[last - 1].reply.outcome;
-    clear->begun = clear->begun || marked == MCDS_OUT_OK || marked == MCDS_OUT_UNKNOWN;
-    bool is_marked = requests[last].reply.outcome == MCDS_OUT_OK &&
-                     requests[last].reply.flags == MCDS__SEGMENT_END;
+    mcds_outcome ended = requests[last - 1].reply.outcome;
+    clear->begun = clear->begun || ended == MCDS_OUT_OK || ended == MCDS_OUT_UNKNOWN;
+    bool is_cleared = requests[last].reply.outcome == MCDS_OUT_OK &&
+                      requests[last].reply.flags == MCDS__SEGMENT_END;
     for (uint32_t i = 0; i <= last; i++) {
         const mcds_reply *reply = &requests[i].reply;
         if (mcds__is_refusal(reply))
-            return list_clear_needs_no_mark(clear, reply)
+            return list_clear_needs_no_end(clear, reply)
                        ? list_clear_go_to(clear, CLEAR_REPLACE)
                        : mcds__operation_fail(&clear->base, reply);
         if (mcds__is_transport_trouble(reply))
             trouble = reply;
     }
-    if (is_marked && trouble == NULL)
+    if (is_cleared && trouble == NULL)
         return list_clear_go_to(clear, CLEAR_REPLACE);
     clear->stage = CLEAR_LOCATE;
     if (mcds__operation_wait(&clear->base, 0))
@@ -261,7 +262,8 @@ static enum mcds__step take_replacement(struct list_clear *clear, enum mcds__ste
     return list_clear_go_to(clear, CLEAR_READ);
 }
 
-/* Erases the segments that were read; after the last, those that were begun before the mark. */
+/* Erases the segments that were read; after the last, those that were begun before the end
+ * segment. */
 static uint32_t list_clear_add_segments(struct list_clear *clear)
 {
     const struct mcds__segment_read *read = &clear->read;
@@ -273,7 +275,7 @@ static uint32_t list_clear_add_segments(struct list_clear *clear)
             continue;
         mcds__segment_fill_get(&clear->list->segments, clear->stream, clear->scratch, count,
                                segment, 0);
-        list_clear_set_mark(&clear->scratch->requests[count++], MCDS_SET);
+        list_clear_set_end(&clear->scratch->requests[count++], MCDS_SET);
     }
     clear->from = end;
     if (!read->more && count < MCDS__SEGMENT_CAPACITY) {
@@ -344,8 +346,8 @@ static enum mcds__step list_clear_advance(struct list_clear *clear)
             mcds__segment_locate_step(&clear->locate, &clear->list->segments, operation));
     case CLEAR_FILL:
         return list_clear_take_filling(clear);
-    case CLEAR_MARK:
-        return list_clear_take_mark(clear);
+    case CLEAR_END:
+        return list_clear_take_end(clear);
     case CLEAR_REPLACE:
         return take_replacement(
             clear,

@@ -72,8 +72,8 @@ static enum mcds__step begin_append(struct list_push *push, uint64_t generation,
     if (mcds__segment_append_move(&push->append, generation, is_fresh))
         return step_push(&push->base);
     return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS,
-                                   push->append.is_marked ? MCDS__WHY(OTHERS_CLEAR_IT)
-                                                          : MCDS__WHY(LIST_CLEAR_IN_DOUBT));
+                                   push->append.is_cleared ? MCDS__WHY(OTHERS_CLEAR_IT)
+                                                           : MCDS__WHY(LIST_CLEAR_IN_DOUBT));
 }
 
 bool mcds__list_keeps_all(const mcds_list *list)
@@ -101,7 +101,7 @@ static enum mcds__step list_read_root(struct list_push *push)
  * the loss. */
 static bool may_be_in_a_lost_list(const struct list_push *push)
 {
-    return push->append.doubt && push->append.ended && !push->append.is_marked;
+    return push->append.doubt && push->append.ended && !push->append.is_cleared;
 }
 
 static enum mcds__step list_take_root(struct list_push *push, enum mcds__step step)
@@ -112,13 +112,13 @@ static enum mcds__step list_take_root(struct list_push *push, enum mcds__step st
     if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
     bool is_same = push->root.number == push->append.stream;
-    bool is_over = push->append.ended && push->append.is_marked;
+    bool is_over = push->append.ended && push->append.is_cleared;
     if (is_over) {
         mcds__list_forget_life(push->list, push->append.stream);
         atomic_store(&push->list->generation.known, push->root.number);
     } else {
         mcds__generation_note(&push->list->generation, push->root.number, push->base.sent_ns,
-                              LIST_MARK_TTL_MS);
+                              LIST_END_TTL_MS);
     }
     if (push->root.count > 0)
         atomic_store(&push->list->used, push->root.number);
@@ -183,7 +183,7 @@ static enum mcds__step finish_unused(struct list_push *push)
     return MCDS__DONE;
 }
 
-/* Finds the end of the life in which the values are stored, or the mark. */
+/* Finds the end of the life in which the values are stored, or the end segment. */
 static void list_begin_locate(struct list_push *push, uint8_t stage)
 {
     assert(stage == PUSH_PROVE || stage == PUSH_CONFIRM || stage == PUSH_JUDGE);
@@ -229,10 +229,10 @@ static enum mcds__step take_use(struct list_push *push, enum mcds__step step)
     return is_other ? list_locate(push, PUSH_JUDGE) : record_use(push);
 }
 
-/* A lost root is added again. A drop that has ended meanwhile has left its mark. So the push reads
- * the mark again before another try, and after an add that may have succeeded: a dropped life does
- * not come back. A copy of the add may still arrive after a drop. Therefore the added root does not
- * yet record that the list has values. */
+/* A lost root is added again. A drop that has ended meanwhile has left its end segment. So
+ * the push reads the end segment again before another try, and after an add that may have
+ * succeeded: a dropped life does not come back. A copy of the add may still arrive after a
+ * drop. Therefore the added root does not yet record that the list has values. */
 static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
 {
     assert(push->stage == PUSH_HEAL);
@@ -256,7 +256,7 @@ static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
 static enum mcds__step list_push_again(struct list_push *push)
 {
     bool keeps_all = mcds__list_keeps_all(push->list);
-    bool is_marked = !keeps_all && push->locate.ended;
+    bool is_cleared = !keeps_all && push->locate.ended;
     assert(!push->append.under_way);
     if (push->append.records.length == 0 || push->append.is_partly_in ||
         push->clears++ == CLEARS_MAX)
@@ -265,7 +265,7 @@ static enum mcds__step list_push_again(struct list_push *push)
     push->append.doubt = false;
     push->doubt = true;
     push->append.ended = true;
-    push->append.is_marked = is_marked;
+    push->append.is_cleared = is_cleared;
     if (keeps_all)
         atomic_store(&push->list->generation.known, 0);
     return list_read_root(push);

@@ -10,7 +10,7 @@
 #define LIST_USED 1
 
 /* Longer than any operation lasts, and longer than a handle uses what it has cached. */
-#define LIST_MARK_TTL_MS (UINT64_C(86400) * 1000)
+#define LIST_END_TTL_MS (UINT64_C(86400) * 1000)
 
 struct mcds_list {
     struct mcds__handle handle;
@@ -23,8 +23,9 @@ struct mcds_list {
 /* Forget a generation that has ended: it has no values that could be lost. */
 void mcds__list_forget_life(mcds_list *list, uint64_t generation);
 
-/* Whether the store is a server that keeps every key until somebody erases it (memcached -M). A
- * root that is missing there was erased, also without a mark, and no push adds it again. */
+/* Whether the store is a server that keeps every key until somebody erases it (memcached
+ * -M). A root that is missing there was erased, also without an end segment, and no push
+ * adds it again. */
 bool mcds__list_keeps_all(const mcds_list *list);
 
 #endif

@@ -174,14 +174,14 @@ static enum mcds__step list_scan_take_root(struct list_scan *scan, enum mcds__st
     if (scan->base.result != MCDS_OK)
         return step;
     struct mcds__generation *generation = &scan->list->generation;
-    mcds__generation_note(generation, scan->root.number, scan->base.sent_ns, LIST_MARK_TTL_MS);
+    mcds__generation_note(generation, scan->root.number, scan->base.sent_ns, LIST_END_TTL_MS);
     scan->stream = scan->root.number;
     scan->is_used = scan->root.count > 0;
     scan->former = atomic_load(&generation->former);
     if (scan->former == 0)
         return list_scan_read(scan);
     int64_t age_ns = scan->base.sent_ns - atomic_load(&generation->former_ns);
-    if (scan->former == scan->stream || age_ns > (int64_t)(LIST_MARK_TTL_MS / 2) * NS_PER_MS) {
+    if (scan->former == scan->stream || age_ns > (int64_t)(LIST_END_TTL_MS / 2) * NS_PER_MS) {
         mcds__generation_forget_former(generation, scan->former);
         return list_scan_read(scan);
     }
@@ -190,8 +190,8 @@ static enum mcds__step list_scan_take_root(struct list_scan *scan, enum mcds__st
     return list_scan_step(&scan->base);
 }
 
-/* The life that this handle knew was cleared, which has left a mark, or lost. The marks stay for a
- * day, so a handle that saw its root longer ago does not ask. */
+/* The life that this handle knew was cleared, which has left an end segment, or lost. The
+ * end segments stay for a day, so a handle that saw its root longer ago does not ask. */
 static enum mcds__step list_scan_take_former(struct list_scan *scan, enum mcds__step step)
 {
     assert(scan->stage == SCAN_FORMER && scan->former != 0);

@@ -1,6 +1,7 @@
-/* Log: drop, which sets the mark of the life, erases the root, and then the segments of all chunks.
- * A reader that misses a segment finds no root then, and does not take it for lost. Where the store
- * has no memory for the mark, the segments are erased first, which makes room.
+/* Log: drop, which sets the tombstone of the life, erases the root, and then the segments of
+ * all chunks. A reader that misses a segment finds no root then, and does not take it for lost.
+ * Where the store has no memory for the tombstone, the segments are erased first, which makes
+ * room.
  *
  * In a long chunk it erases the last segment first and the count after all segments, so that the
  * next drop finds what a failed one has left. */
@@ -20,8 +21,8 @@ enum {
     DROP_ERASE,
     DROP_PASS,
     DROP_FIND,
-    DROP_MARK,
-    DROP_MARKED,
+    DROP_TOMBSTONE,
+    DROP_TOMBSTONE_SET,
     DROP_LAST
 };
 
@@ -179,7 +180,7 @@ static enum mcds__step log_drop_pass_chunk(struct log_drop *drop)
     mcds__segment_forget_all(&drop->log->segments);
     mcds__operation_renew(&drop->base);
     if (!drop->is_over)
-        return log_drop_go_to(drop, DROP_MARK);
+        return log_drop_go_to(drop, DROP_TOMBSTONE);
     (void)atomic_compare_exchange_strong(&drop->log->dropping, &drop->life, 0);
     return mcds__operation_finish(&drop->base, MCDS_OK);
 }
@@ -273,20 +274,21 @@ static enum mcds__step log_drop_begin(struct log_drop *drop, enum mcds__step ste
     if (mcds__segment_get_scratch(&drop->scratch, drop->base.env) == NULL)
         return mcds__operation_finish(&drop->base, MCDS_NO_MEMORY);
     mcds__operation_renew(&drop->base);
-    return drop->is_over ? erase_chunks(drop) : log_drop_go_to(drop, DROP_MARK);
+    return drop->is_over ? erase_chunks(drop) : log_drop_go_to(drop, DROP_TOMBSTONE);
 }
 
-/* Sets the mark before the root is erased, so that a client that finds no root knows why. */
-static enum mcds__step log_drop_set_mark(struct log_drop *drop)
+/* Sets the tombstone before the root is erased, so that a client that finds no root knows
+ * why. */
+static enum mcds__step log_drop_set_tombstone(struct log_drop *drop)
 {
-    drop->stage = DROP_MARKED;
-    drop->scratch->requests[0] = mcds__log_mark(drop->log, mcds__log_stem(drop->life),
-                                                &drop->scratch->keys[0]);
+    drop->stage = DROP_TOMBSTONE_SET;
+    drop->scratch->requests[0] = mcds__log_tombstone(drop->log, mcds__log_stem(drop->life),
+                                                     &drop->scratch->keys[0]);
     return mcds__operation_ask_repeatable(&drop->base, drop->scratch->requests, 1);
 }
 
-/* The drop continues when the store has no memory for the mark, at last without it. */
-static enum mcds__step log_drop_take_mark(struct log_drop *drop)
+/* The drop continues when the store has no memory for the tombstone, at last without it. */
+static enum mcds__step log_drop_take_tombstone(struct log_drop *drop)
 {
     const mcds_reply *reply = &drop->scratch->requests[0].reply;
     bool is_set = reply->outcome == MCDS_OUT_OK;
@@ -296,7 +298,7 @@ static enum mcds__step log_drop_take_mark(struct log_drop *drop)
         mcds__operation_renew(&drop->base);
         return is_set || is_last ? log_drop_go_to(drop, DROP_LAST) : erase_chunks(drop);
     }
-    drop->stage = DROP_MARK;
+    drop->stage = DROP_TOMBSTONE;
     return mcds__operation_retry(&drop->base, reply);
 }
 
@@ -343,10 +345,10 @@ static enum mcds__step log_drop_step_stage(struct log_drop *drop,
         return log_drop_pass(drop);
     case DROP_FIND:
         return log_drop_step_find(drop);
-    case DROP_MARK:
-        return log_drop_set_mark(drop);
-    case DROP_MARKED:
-        return log_drop_take_mark(drop);
+    case DROP_TOMBSTONE:
+        return log_drop_set_tombstone(drop);
+    case DROP_TOMBSTONE_SET:
+        return log_drop_take_tombstone(drop);
     default:
         return erase_root(drop);
     }

@@ -51,7 +51,7 @@ struct mcds__log_begin {
     mcds_log *log;
     struct mcds__root root;
     bool is_dropped; /* out, with MCDS_NOT_FOUND: the root is of a life that was dropped */
-    bool judges; /* private, as what follows: the root was added again, and the mark decides */
+    bool judges; /* private from here: the root was added again, and the tombstone decides */
     bool is_asked;
     struct mcds__key key;
     mcds_request request;
@@ -63,8 +63,8 @@ enum mcds__step mcds__log_begin_step(struct mcds__log_begin *begin, bool makes,
                                      struct mcds__operation *operation);
 
 /* A client that has found the root of this life missing or replaced reads which life is
- * current and whether this life was dropped: a drop leaves a mark under the name of the life.
- * Without the mark, the store has lost the root. */
+ * current and whether this life was dropped: a drop leaves a tombstone under the name of the
+ * life. Without the tombstone, the store has lost the root. */
 struct mcds__log_next_life {
     uint64_t stem;
     bool was_dropped; /* out */
@@ -96,13 +96,15 @@ enum mcds__step mcds__log_fate_step(struct mcds__log_fate *fate,
  * MCDS_NOT_FOUND: it was; or failures of reading. */
 enum mcds__step mcds__log_judge_root(struct mcds__log_begin *begin,
                                      struct mcds__operation *operation);
-/* The key of the mark of a life, and a request that reads the mark. */
-mcds_bytes mcds__log_mark_key(const mcds_log *log, uint64_t stem, struct mcds__key *key_out);
-mcds_request mcds__log_read_mark(const mcds_log *log, uint64_t stem, struct mcds__key *key_out);
-/* False: a reply to a read of the mark shows something else. */
-bool mcds__log_is_mark(const mcds_reply *mark);
-/* The request that sets the mark of this life. */
-mcds_request mcds__log_mark(const mcds_log *log, uint64_t stem, struct mcds__key *key_out);
+/* The key of the tombstone of a life, and a request that reads the tombstone. */
+mcds_bytes mcds__log_tombstone_key(const mcds_log *log, uint64_t stem,
+                                   struct mcds__key *key_out);
+mcds_request mcds__log_read_tombstone(const mcds_log *log, uint64_t stem,
+                                      struct mcds__key *key_out);
+/* False: a reply to a read of the tombstone shows something else. */
+bool mcds__log_is_tombstone(const mcds_reply *tombstone);
+/* The request that sets the tombstone of this life. */
+mcds_request mcds__log_tombstone(const mcds_log *log, uint64_t stem, struct mcds__key *key_out);
 
 /* The part of the keys that names a life. */
 static inline uint64_t mcds__log_stem(uint64_t life)
