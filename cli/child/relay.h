@@ -39,7 +39,7 @@ bool relay_open(struct relay *relay);
 /* After the program has been started, or could not be. */
 void relay_close_ends(struct relay *relay);
 
-/* What to wait for; entries without a file are -1. */
+/* The files to wait for; entries without a file are -1. */
 void relay_wait_for(const struct relay *relay, struct pollfd files[RELAY_FILES]);
 /* Reads and writes what is ready, without waiting. */
 void relay_move(struct relay *relay, const struct pollfd files[RELAY_FILES]);

@@ -1,4 +1,4 @@
-/* What the commands of once share. */
+/* Shared by the commands of once. */
 #ifndef MCDS_CLI_ONCE_ONCE_H
 #define MCDS_CLI_ONCE_ONCE_H
 

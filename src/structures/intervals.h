@@ -16,7 +16,7 @@
 
 struct mcds__intervals_read;
 
-/* What distinguishes visitors from online. */
+/* The differences between visitors and online. */
 struct mcds__intervals_face {
     const char *counts_tag;
     const char *seen_tag;

@@ -11,7 +11,7 @@ enum { PLACE_BEGIN, PLACE_ROOT, PLACE_ALL };
  * before its read, this shows the tombstone. */
 #define END (DEPTHS + 1)
 _Static_assert(END < MCDS__MAP_CAPACITY, "the scratch has room for all requests");
-/* What is missing: the first key, the child of a MOVED key, the root. */
+/* The missing key: the first key, the child of a MOVED key, or the root. */
 #define FIRST 1
 #define CHILD_OF(depth) ((depth) + 2)
 #define MISSING_ROOT (DEPTHS + 2)

@@ -269,7 +269,7 @@ enum mcds__step mcds__map_locate_step(struct mcds__map_place *place, struct mcds
 /* A client that waits for another to rewrite a key tries again after this time. */
 #define MCDS__MAP_REWRITE_WAIT_NS NS_PER_MS
 
-/* What a key shows of a record. UNDECIDED: it was not read, or has moved. FORGOTTEN: it may have
+/* Whether a key has a record. UNDECIDED: it was not read, or has moved. FORGOTTEN: it may have
  * counted the record. NOT_IN_OPEN: it has not, and counts one that arrives. VOID: it never does. */
 enum mcds__map_outcome_state {
     MCDS__MAP_UNDECIDED,

@@ -54,7 +54,7 @@ void mcds__map_compare_number(const struct mcds__map *map, const struct mcds__ma
 /* The flags that the key of the hash is assumed to have, without the size of its snapshot. */
 uint32_t mcds__map_assumed_flags(struct mcds__map *map, uint64_t hash);
 void mcds__map_note_floor(struct mcds__map *map, uint64_t hash, uint32_t flags);
-/* What an append compares: the open number of these flags, or the number that a look has shown. */
+/* The number that an append compares: the open number of these flags, or that of a look. */
 mcds_cas_token mcds__map_open_token(uint32_t flags);
 mcds_cas_token mcds__map_seen_token(const mcds_reply *looked);
 

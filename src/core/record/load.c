@@ -105,7 +105,7 @@ static enum mcds__step record_load_ask_blocks(struct mcds__record_load *load,
     return mcds__operation_ask_any_order(operation, scratch->requests, count);
 }
 
-/* What the server of the root holds is not a value that this version can read. */
+/* This version cannot read the value of the root. */
 static enum mcds__step refuse_value(const struct mcds__record_load *load,
                                     struct mcds__operation *operation, int result,
                                     const mcds_reason *detail)

@@ -323,9 +323,8 @@ int mcds__lmdb_execute(struct mcds__lmdb_work *work, mcds_request *request,
 /* The same for GET only, in a transaction of either kind. */
 int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds_env *env,
                    mcds_request *request, mcds_buffer *values);
-/* What a GET with MCDS_WANT_TTL would answer, without reading the clock, and the value in the
- * map, valid until the transaction ends. False: nothing was done, because the item may expire
- * or LMDB failed. */
+/* Answer a GET with MCDS_WANT_TTL without reading the clock. The value is in the map, valid until
+ * the transaction ends. False: nothing was done, because the item may expire or LMDB failed. */
 bool mcds__lmdb_peek(struct mcds__lmdb_file *file, struct MDB_txn *txn, mcds_bytes key,
                      mcds_reply *reply_out, mcds_bytes *value_out);
 /* Remove at most `count_max` items that have expired by work->now_ms. */

@@ -45,9 +45,9 @@ struct mcds__keyspace_context {
 void mcds__keyspace_execute(struct mcds__keyspace *keyspace, mcds_request *request,
                             uint64_t hash, const struct mcds__keyspace_context *context);
 
-/* What a GET with MCDS_WANT_TTL would answer, and the address of the value until the keyspace's
- * next change. Only for a missing item or one that never expires, so the times of the context
- * are not used. False: nothing was done. */
+/* Answer a GET with MCDS_WANT_TTL, with the address of the value, valid until the keyspace's next
+ * change. Only for a missing item or one that never expires, so the times of the context are not
+ * used. False: nothing was done. */
 bool mcds__keyspace_peek(struct mcds__keyspace *keyspace, mcds_bytes key, uint64_t hash,
                          const struct mcds__keyspace_context *context, mcds_reply *reply_out,
                          mcds_bytes *value_out);

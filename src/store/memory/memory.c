@@ -34,7 +34,7 @@
 
 #define LINE 64 /* a cache line of the processor */
 
-/* What a call touches is in one cache line, and adjacent lines, which the processor prefetches,
+/* The members that a call uses are in one cache line, and adjacent lines, which the processor prefetches,
  * are not shared with a neighbour. */
 struct stripe {
     pthread_mutex_t mutex; /* guards the members below */

@@ -3,8 +3,8 @@
  *   LOOK   get
  *   WRITE  add, cas or delete
  *
- * What is written has an id of its own. After a lost reply a LOOK decides: where it does not show
- * that id, the change is made once more, with a new id, on what is there now. */
+ * Each written value has an id of its own. After a lost reply a LOOK decides: if it does not show
+ * that id, the change is made once more, with a new id, on the current value. */
 #ifndef MCDS_STRUCTURES_CACHE_CHANGE_H
 #define MCDS_STRUCTURES_CACHE_CHANGE_H
 

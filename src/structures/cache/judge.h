@@ -15,7 +15,7 @@ enum mcds__cache_verdict {
     MCDS__CACHE_IS_KEPT   /* stale, and held: to be shown only */
 };
 
-/* What was read. */
+/* The result of a read. */
 struct mcds__cache_sight {
     bool is_there;
     bool is_whole; /* decoded */

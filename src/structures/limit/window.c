@@ -43,11 +43,11 @@
 
 enum { BEGIN, LOOKING, COUNTING, READ_AGAIN, READING_AGAIN, GIVING_BACK };
 enum { OWN_SLOT, OWN_BLOCK, NUMBERS };
-/* What a GET reads. N below SLOTS: the slot that is SLOTS - N slots before the own slot. LAST_BLOCK
+/* The numbers of the GETs. N below SLOTS: the slot that is SLOTS - N slots before the own slot. LAST_BLOCK
  * is the block before the own block. */
 enum { LAST_BLOCK = SLOTS, THIS_BLOCK, NEXT_BLOCK, READS };
 enum { KEYS = NUMBERS + READS, REQUESTS = 2 * NUMBERS + READS };
-/* What a batch reads besides the next block. COARSE: the block before, as a whole. FINE: its slots
+/* The numbers that a batch reads besides the next block. COARSE: the block before, as a whole. FINE: its slots
  * that count. ALL: these, the own block, and the slots of the own block before the own slot. */
 enum detail { COARSE, FINE, ALL };
 

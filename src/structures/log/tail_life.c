@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "structures/log/tail.h"
 
-/* What the last call has missed was lost, or dropped. */
+/* The records that the last call has missed were lost, or dropped. */
 void mcds__log_tail_take_missed(struct mcds__log_tail *tail, bool was_dropped)
 {
     mcds__log_tail_note_gaps(tail, &tail->gaps_sure,

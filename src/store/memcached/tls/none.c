@@ -32,7 +32,7 @@ struct mcds__tls_stream *mcds__tls_begin(const struct mcds__tls *tls, const char
     return NULL;
 }
 
-/* What every call on a stream answers: there is none. */
+/* The answer of every call on a stream: there is none. */
 static enum mcds__tls_step without_stream(const struct mcds__tls_stream *stream,
                                           const mcds_reason **trouble_out)
 {

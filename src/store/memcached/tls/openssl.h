@@ -1,5 +1,5 @@
-/* What the files of this folder share about OpenSSL: its functions by their own names, which call
- * the loaded ones, and the context. */
+/* OpenSSL for the files of this folder: its functions by their own names, which call the loaded
+ * ones, and the context. */
 #ifndef MCDS_STORE_MEMCACHED_TLS_OPENSSL_H
 #define MCDS_STORE_MEMCACHED_TLS_OPENSSL_H
 

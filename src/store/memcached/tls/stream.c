@@ -107,8 +107,8 @@ struct mcds__tls_stream *mcds__tls_begin(const struct mcds__tls *tls, const char
     return stream;
 }
 
-/* What a call of OpenSSL that returned `result` means. Leaves no error in the thread's queue:
- * other code that uses OpenSSL would take it for its own. */
+/* Interpret the `result` of a call of OpenSSL. Leaves no error in the thread's queue: other code
+ * that uses OpenSSL would take it for its own. */
 static enum mcds__tls_step judge_step(struct mcds__tls_stream *stream, int result,
                                       const mcds_reason **trouble_out)
 {

@@ -6,11 +6,11 @@
 
 #include "mcds/backend.h"
 
-/* What all connections of a store share: the trusted certificates, the certificate of the client.
+/* Shared by all connections of a store: the trusted certificates, the certificate of the client.
  * Any thread may begin a stream on it. */
 struct mcds__tls;
 
-/* What the URI says. NULL: not given. */
+/* The options in the URI. NULL: not given. */
 struct mcds__tls_options {
     const char *ca;   /* a PEM file of trusted certificates; NULL: those of the system */
     const char *cert; /* a PEM file: the client's certificate and its chain */

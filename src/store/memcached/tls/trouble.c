@@ -4,7 +4,7 @@
 #include "base/reason.h"
 #include "store/memcached/tls/openssl.h"
 
-/* What is wrong with the certificate of the server. */
+/* The reason why the certificate of the server was refused. */
 static const mcds_reason *judge_certificate(long verdict)
 {
     static const struct mcds__code_reason verdicts[] = {
@@ -24,7 +24,7 @@ static const mcds_reason *judge_certificate(long verdict)
     return mcds__reason_of((int)verdict, verdicts, sizeof verdicts / sizeof verdicts[0]);
 }
 
-/* What the peer said or is. */
+/* The reason for an error that the peer caused. */
 static const mcds_reason *judge_peer(int error)
 {
     static const struct mcds__code_reason errors[] = {

@@ -15,7 +15,7 @@ enum mcds__parse {
     PARSE_BROKEN /* not a reply to this request: the stream cannot be trusted */
 };
 
-/* What a reply proves about its place in the stream. */
+/* Whether a reply is proved to be the reply to its request. */
 enum mcds__proof {
     PROOF_NONE,    /* nothing, like every reply of the classic protocol */
     PROOF_MISSING, /* nothing, because it is an error line, which has no opaque */
