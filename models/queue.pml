@@ -3,7 +3,7 @@
    record. A record whose reply is lost is repeated with its id, and a copy may arrive late. A claim
    ends at its deadline; tries count the claims of a job and are the receipt of its holder. A worker
    that finds a part closed and without jobs opens the next one, raises the head, and then gives the
-   part an end: its mark stays longer than any request is under way. Workers die between two steps.
+   part an end: its entry stays longer than any request is under way. Workers die between two steps.
    A part is rewritten by compare-and-set as any key of a map is (growth.pml), which changes nothing here.
      kept     a job whose push was acknowledged is found from the head until a worker is done
      alone    no job is handed to a second worker while the first one has its claim
@@ -16,9 +16,9 @@
    -DNOHEAD   a part gets its end before the head is raised
    -DSKIP     the head passes a closed part whose job is claimed
    -DDEADLAST a job with too many tries is removed first and then kept among the dead
-   -DUNMARKED a done that comes late erases the dead job, and leaves no mark for a worker that is burying it
+   -DNORECORD a done that comes late erases the dead job, and leaves no done record for a worker that is burying it
    -DLATEDEAD a done that comes late leaves the dead job
-   -DNOMARK   a part that is finished is erased at once */
+   -DNOENTRY   a part that is finished is erased at once */
 #define JOBS 1
 #define PARTS 3
 #define WORKERS 2
@@ -36,10 +36,10 @@ byte known[PARTS] = 0;       /* the outcome of the record in doubt, which the pa
 byte head = 0, tail = 0;
 bool acked[JOBS] = false, finished[JOBS] = false, dead[JOBS] = false;
 bool reported[JOBS] = false; /* a done has begun */
-bool marked[JOBS] = false;   /* in the place of the dead job */
+bool recorded[JOBS] = false;   /* in the place of the dead job */
 byte late = NONE, late_part = NONE;  /* a copy of a push under way */
 bool late_opens = false;
-byte calls = 0;              /* calls in doubt, or that have read the numbers: a mark outlives them */
+byte calls = 0;              /* calls in doubt, or that have read the numbers: a done record outlives them */
 byte lateclaim = NONE;       /* a copy of a claim under way, whose worker gave it up */
 byte faults = 0;
 
@@ -80,7 +80,7 @@ inline push(p, j, opens) {
   fi
 }
 
-/* The pusher has looked at the numbers of the parts since it began, so no mark of a part after them
+/* The pusher has looked at the numbers of the parts since it began, so no entry of a part after them
    ends before it does. */
 inline numbers() {
   fresh = true; calls++;
@@ -154,9 +154,9 @@ over:
   atomic { if :: fresh -> calls-- :: else fi; p = 0; said = 0; opens = false; fresh = false }
 }
 
-/* A job becomes a dead job, unless it has a mark. */
+/* A job becomes a dead job, unless it has a done record. */
 inline bury(j) {
-  if :: marked[j] -> skip :: else -> dead[j] = true fi;
+  if :: recorded[j] -> skip :: else -> dead[j] = true fi;
   assert(!finished[j] || !dead[j])
 }
 
@@ -186,7 +186,7 @@ active proctype World() {
        :: else
        fi;
        lateclaim = NONE }
-  /* a mark ends when no request that was sent before it can be under way */
+  /* an entry or a record ends when no request that was sent before it can be under way */
   :: atomic { late == NONE && lateclaim == NONE && calls == 0 && is[0] == ENDED -> is[0] = ABSENT; known[0] = 0; kept() }
   :: atomic { late == NONE && lateclaim == NONE && calls == 0 && is[1] == ENDED -> is[1] = ABSENT; known[1] = 0; kept() }
   /* others open the first part, and fill parts with jobs that are done */
@@ -240,8 +240,8 @@ walk:
 #ifndef LATEDEAD
                 dead[j] = false;
 #endif
-#ifndef UNMARKED
-                marked[j] = true;
+#ifndef NORECORD
+                recorded[j] = true;
 #endif
                 finished[j] = true; assert(!dead[j]) }
            :: t > 0 -> skip
@@ -274,7 +274,7 @@ walk:
   :: atomic { is[p] == ABSENT || is[p] == OPEN || p == PARTS - 1 -> p = head }; goto walk
   fi;
 move:
-#ifdef NOMARK
+#ifdef NOENTRY
   atomic { if :: is[p] == CLOSED -> is[p] = ABSENT; known[p] = 0; kept() :: else fi };
 #endif
 #ifdef NOHEAD

@@ -1,4 +1,4 @@
-/* Orders on a part of a queue: what each decides, when a part is closed, how long its mark stays, and
+/* Orders on a part of a queue: what each decides, when a part is closed, how long its entry stays, and
  * that no bytes of strangers do more than change nothing. */
 #include <setjmp.h>
 #include <stdarg.h>

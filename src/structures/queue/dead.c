@@ -1,10 +1,10 @@
 /* Queue: dead jobs, each an entry of its own.
  *
  * A job that is buried is claimed meanwhile: its copy is made first, and then the job is removed.
- * A worker that reports late that such a job is done leaves a mark in the place of the copy: a
- * worker that is burying the job at this moment then makes no copy of it. A mark stays for longer
- * than a call takes, and then expires, so the number of marks is that of the late reports of two
- * hours. */
+ * A worker that reports late that such a job is done writes a done record in the place of the
+ * copy. A worker that is burying the job at this moment then makes no copy of it. A done record
+ * stays for longer than a call takes, and then expires. So there are as many of them as late
+ * reports in two hours. */
 #include <assert.h>
 
 #include "base/buffer.h"
@@ -13,7 +13,7 @@
 #include "store/store.h"
 #include "structures/queue/queue.h"
 
-#define MARK_MS (2 * (int64_t)MCDS__TIMEOUT_MS_MAX)
+#define DONE_RECORD_MS (2 * (int64_t)MCDS__TIMEOUT_MS_MAX)
 
 /* Begin a change of the place of a dead job. It is a step of the removal of a job. */
 static bool begin_dead(struct mcds__queue_work *work, const struct mcds__map_command *command)
@@ -47,16 +47,17 @@ bool mcds__queue_begin_bury(struct mcds__queue_work *work, const struct mcds__qu
     return is_begun;
 }
 
-bool mcds__queue_begin_mark(struct mcds__queue_work *work, const struct mcds__queue_spot *spot)
+bool mcds__queue_begin_done_record(struct mcds__queue_work *work,
+                                   const struct mcds__queue_spot *spot)
 {
     uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
     const struct mcds__map_command command = {
         .verb = MCDS__MAP_PUT,
         .element = mcds__queue_dead_element(spot->incarnation, spot->part, spot->number,
                                             element),
-        .expires_ms = mcds__wall_ms(work->queue->keyed.map.env) + MARK_MS,
+        .expires_ms = mcds__wall_ms(work->queue->keyed.map.env) + DONE_RECORD_MS,
     };
-    assert(command.expires_ms > MARK_MS);
+    assert(command.expires_ms > DONE_RECORD_MS);
     return begin_dead(work, &command);
 }
 

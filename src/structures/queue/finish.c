@@ -3,10 +3,10 @@
  *   READ     the numbers: has another worker done it?
  *   OPEN     the part after them
  *   RAISE    both numbers to it
- *   FORGET   each finished part: its mark expires in a day
+ *   FORGET   each finished part: its entry, closed and empty, expires in a day
  *
- * The order is that of models/queue.pml: a mark may expire only when no client begins at or below
- * it. If the worker dies after RAISE, the marks stay. */
+ * The order is that of models/queue.pml: the entry of a part may expire only when no client begins
+ * at or below the part. If the worker dies after RAISE, the entries stay. */
 #include <assert.h>
 
 #include "base/error.h"
@@ -115,7 +115,7 @@ static enum mcds__step take_raised(struct mcds__queue_finish *finish,
     return forget_next(finish, work, operation);
 }
 
-/* If FORGET fails, the mark stays, which does no harm. */
+/* If FORGET fails, the entry stays, which does no harm. */
 static enum mcds__step take_forgotten(struct mcds__queue_finish *finish,
                                       struct mcds__queue_work *work,
                                       struct mcds__operation *operation)

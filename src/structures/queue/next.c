@@ -24,7 +24,7 @@ enum {
     NEXT_DONE,
     NEXT_CLAIM,
     NEXT_LOOK,
-    NEXT_MARK,
+    NEXT_RECORD,
     NEXT_FETCH,
     NEXT_BURY,
     NEXT_BURIED,
@@ -181,15 +181,15 @@ static enum mcds__step next_take_missing(struct mcds__queue_next *next)
 }
 
 /* The previous job was done without a claim of this worker: it may be a dead job. */
-static enum mcds__step ask_mark(struct mcds__queue_next *next)
+static enum mcds__step ask_done_record(struct mcds__queue_next *next)
 {
     const mcds_job *job = next->job;
     const struct mcds__queue_spot spot = {job->incarnation, job->part, job->number};
     assert(job->is_held && job->was_lost);
-    next->stage = NEXT_MARK;
+    next->stage = NEXT_RECORD;
     next->base.tries = 1;
-    return mcds__queue_begin_mark(&next->work, &spot) ? next_step_on(next)
-                                                      : next_fail_memory(next);
+    return mcds__queue_begin_done_record(&next->work, &spot) ? next_step_on(next)
+                                                             : next_fail_memory(next);
 }
 
 /* The store has lost the part, which this worker passes over from now on. */
@@ -203,7 +203,7 @@ static enum mcds__step take_lost_part(struct mcds__queue_next *next)
         return MCDS__DONE;
     job->was_lost = true;
     next->claim_code = CLAIM_LOST;
-    return ask_mark(next);
+    return ask_done_record(next);
 }
 
 static enum mcds__step give_job(struct mcds__queue_next *next)
@@ -234,8 +234,8 @@ static int64_t timeout_of(const struct mcds__queue_next *next)
 }
 
 /* Copy a job that was claimed too often to a dead job. The requests for that are not repeated for
- * as long as the caller waits for a job, because a mark stays for a limited time. If this client dies before the DONE, the
- * next worker that claims the job does the same. */
+ * as long as the caller waits for a job, because a done record stays for a limited time. If this
+ * client dies before the DONE, the next worker that claims the job does the same. */
 static enum mcds__step ask_bury(struct mcds__queue_next *next)
 {
     const struct mcds__queue_spot spot = {next->incarnation, next->part, next->receipt.number};
@@ -294,11 +294,11 @@ static enum mcds__step next_take_claim(struct mcds__queue_next *next)
     if (next->job->is_held)
         next->job->was_lost = update->code == MCDS__MAP_ABSENT ||
                               (update->number & MCDS__JOBS_WAS_LOST) != 0;
-    return next->job->is_held && next->job->was_lost ? ask_mark(next) : use_claim(next);
+    return next->job->is_held && next->job->was_lost ? ask_done_record(next) : use_claim(next);
 }
 
-/* The previous job is done. Its mark was put before the claim is used, or before one is made. */
-static enum mcds__step next_take_mark(struct mcds__queue_next *next)
+/* The previous job is done. Its done record is written before the claim is used, or one is made. */
+static enum mcds__step next_take_record(struct mcds__queue_next *next)
 {
     enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
     if (step != MCDS__DONE)
@@ -362,7 +362,7 @@ static enum mcds__step take_done(struct mcds__queue_next *next)
                           next->work.update.code != MCDS__MAP_CHANGED;
     next->claim_code = 0;
     if (next->job->was_lost)
-        return ask_mark(next);
+        return ask_done_record(next);
     next->job->is_held = false;
     next->from = 0;
     return next_begin_round(next);
@@ -419,8 +419,8 @@ static enum mcds__step next_step_on(struct mcds__queue_next *next)
         return next_take_claim(next);
     case NEXT_LOOK:
         return next_take_look(next);
-    case NEXT_MARK:
-        return next_take_mark(next);
+    case NEXT_RECORD:
+        return next_take_record(next);
     case NEXT_FETCH:
         return take_fetch(next);
     case NEXT_BURY:

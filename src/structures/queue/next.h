@@ -16,7 +16,7 @@ struct mcds__queue_sight {
     int64_t next_ms; /* the earliest time of a job; 0: none */
 };
 
-/* Raise the numbers over finished parts at the beginning of a queue, and let their marks expire.
+/* Raise the numbers over finished parts at the beginning of a queue, and let their entries expire.
  * All zero at the start. */
 struct mcds__queue_finish {
     uint8_t stage;
@@ -42,7 +42,7 @@ struct mcds__queue_next {
     uint64_t part;
     uint64_t from; /* parts below were passed in this round */
     int64_t claimed_ns;
-    int claim_code; /* the result of a claim that is used after a MARK; 0: none */
+    int claim_code; /* the result of a claim that is used after a RECORD; 0: none */
     int64_t claim_number;
     struct mcds__jobs_receipt receipt;
     struct mcds__queue_sight sight;

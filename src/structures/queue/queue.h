@@ -4,7 +4,8 @@
  *
  *   h                           the numbers of the first and of the last part, and the incarnation
  *   p INCARNATION PART          a part: its jobs and their claims (core/map/bucket/jobs.h)
- *   x INCARNATION PART NUMBER   a dead job: its tries u32, and its bytes. Empty: a mark (dead.c)
+ *   x INCARNATION PART NUMBER   a dead job: its tries u32, and its bytes. Empty: a done
+ *                               record (dead.c)
  *
  * INCARNATION u64, PART and NUMBER 6 bytes. The incarnation is drawn when `h` is made. All entries
  * carry it, so a handle that remembers a dropped queue does not change one that was made since.
@@ -16,7 +17,7 @@
  *           P + 1 with its push, and then raises the number of the last part.
  *   finish  a worker that finds the first part P closed and without jobs reads the numbers. If P
  *           is still the first one, it opens the next part, raises both numbers, and only then
- *           lets the mark of P, which is its empty entry, expire after a day.
+ *           lets the entry of P, which is closed and empty, expire after a day.
  *
  * A call opens a part only after it has read the numbers itself. So a part below the first one is
  * never made again, however old the numbers in a handle are: models/queue.pml. */
@@ -110,13 +111,14 @@ struct mcds__queue_spot {
     uint64_t part;
     uint64_t number;
 };
-/* The bytes of the tries, before those of the dead job. A shorter value is a mark. */
+/* The bytes of the tries, before those of the dead job. A shorter value is a done record. */
 #define MCDS__QUEUE_DEAD_TRIES 4
-/* Begin to copy a job to a dead job, or to put a mark in the place of one: the job is done, and
- * no copy of it is made while the mark stays. False: no memory. */
+/* Begin to copy a job to a dead job, or to put a done record in the place of one: the job is done,
+ * and no copy of it is made while the record stays. False: no memory. */
 bool mcds__queue_begin_bury(struct mcds__queue_work *work, const struct mcds__queue_spot *spot,
                             uint32_t tries, mcds_bytes job);
-bool mcds__queue_begin_mark(struct mcds__queue_work *work, const struct mcds__queue_spot *spot);
+bool mcds__queue_begin_done_record(struct mcds__queue_work *work,
+                                   const struct mcds__queue_spot *spot);
 
 /* Whether a job is held, and its receipt is one that a call can have written. */
 static inline bool mcds__queue_is_receipt(const mcds_job *job)

@@ -175,7 +175,7 @@ static void count_part(struct queue_sweep *sweep, mcds_bytes value)
         (*counts[describe_job(&job, now_ms).state])++;
 }
 
-/* And not a mark. */
+/* And not a done record. */
 static bool is_dead_job(const struct mcds__map_entry *entry)
 {
     return mcds__queue_is_dead(entry->element) && entry->value.length >= MCDS__QUEUE_DEAD_TRIES;

@@ -1,7 +1,7 @@
 /* Queue: the calls that end or extend one claim.
  *
  *   ORDER    done, again or longer                           changed: done
- *   MARK     a done found no claim of its own: the job is, or becomes, a dead job (dead.c)
+ *   RECORD   a done found no claim of its own: the job is, or becomes, a dead job (dead.c)
  *
  * An again of the last try extends the claim, and buries the job:
  *
@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "structures/queue/queue.h"
 
-enum { SETTLE_ORDER, SETTLE_MARK, SETTLE_READ, SETTLE_BURY, SETTLE_REMOVE };
+enum { SETTLE_ORDER, SETTLE_RECORD, SETTLE_READ, SETTLE_BURY, SETTLE_REMOVE };
 
 struct queue_settle {
     struct mcds__operation base;
@@ -84,7 +84,8 @@ static enum mcds__step take_order(struct queue_settle *settle)
     bool is_mine = !settle->is_part_lost && settle->work.update.code == MCDS__MAP_CHANGED;
     if (!is_mine && settle->order == MCDS__JOBS_DONE) {
         const struct mcds__queue_spot spot = spot_of(job);
-        return settle_ask(settle, SETTLE_MARK, mcds__queue_begin_mark(&settle->work, &spot));
+        return settle_ask(settle, SETTLE_RECORD,
+                          mcds__queue_begin_done_record(&settle->work, &spot));
     }
     if (!is_mine)
         return settle_lose(settle);
@@ -103,7 +104,7 @@ static enum mcds__step take_order(struct queue_settle *settle)
 
 /* The job may be removed by now, so a failure is in doubt. If the store has lost the place of the
  * dead job, there is none. */
-static enum mcds__step settle_take_mark(struct queue_settle *settle)
+static enum mcds__step settle_take_record(struct queue_settle *settle)
 {
     enum mcds__step step = mcds__queue_step_update(&settle->work, &settle->base);
     if (step != MCDS__DONE)
@@ -188,8 +189,8 @@ static enum mcds__step settle_step_on(struct queue_settle *settle)
     switch (settle->stage) {
     case SETTLE_ORDER:
         return take_order(settle);
-    case SETTLE_MARK:
-        return settle_take_mark(settle);
+    case SETTLE_RECORD:
+        return settle_take_record(settle);
     case SETTLE_READ:
         return take_job_bytes(settle);
     case SETTLE_BURY:

@@ -7,7 +7,7 @@
  *   DONE    remove a job, also if another worker holds it
  *   AGAIN   end a claim; the job is due after a delay
  *   LONGER  extend a claim
- *   FORGET  let the mark of a part that is closed and has no jobs expire after a day
+ *   FORGET  let the entry of a part that is closed and has no jobs expire after a day
  *   RAISE   the numbers of the first and of the last part, which are an entry of their own
  *
  * A part is closed by the push that fills it, and never takes another job. A job is due at a time,

@@ -336,7 +336,7 @@ static bool move_job(struct order *order, const struct mcds__jobs_receipt *recei
     return set_job(order, at, job.tries, is_claimed, time_after(order, ms));
 }
 
-/* The mark refuses late requests. After a day, no request from the time when the part had jobs
+/* The closed part refuses late requests. After a day, no request from the time when the part had jobs
  * can arrive any more. */
 static void forget_part(struct order *order)
 {
