@@ -6,10 +6,6 @@
 #include <errno.h>
 
 #include "mcds/backend.h"
-#include "mcds/lock.h"
-
-#define MCDS__DIGITS(number) MCDS__DIGITS_OF(number)
-#define MCDS__DIGITS_OF(digits) #digits
 
 /* Name; cause; E: its errno; O: the option that is wrong, and its value; the clause, which
  * follows the names of structure, verb and server in the sentence. */
@@ -307,7 +303,7 @@
       "the list that this handle has used is gone; the next push makes it again")              \
     X(HELD_BY_ANOTHER, HELD, "another holds it")                                               \
     X(HELD_BY_OTHERS, HELD, "others hold all its permits")                                     \
-    X(SHARED_BY_ALL, HELD, MCDS__DIGITS(MCDS_LOCK_SHARED_MAX) " share it, which is the limit") \
+    X(SHARED_BY_ALL, HELD, "64 share it, which is the limit")                                  \
     X(WRITER_WAITS, HELD, "others share it, and a caller waits to have it alone")              \
     X(LOCK_WITHOUT_TTL, UNSUPPORTED,                                                           \
       "a shared lock needs a server that reports the time that a key has left")                \

@@ -17,6 +17,8 @@
 #define FRAME_TYPE 'L'
 #define INTENT_SIZE 4
 #define NO_INTENT UINT32_MAX
+static_assert(MCDS__READERS_MAX == 64, "the number in the sentence SHARED_BY_ALL");
+
 /* No ttl of a lease is longer. */
 #define TTL_MS_MAX (86400000 + 3600000)
 /* Until this time after a write of an intent no reader joins; on memcached, where ttls are whole
