@@ -95,7 +95,7 @@ const struct verb watch_verbs[] = {
          "it says so and prints the number of elements when it changes, which reads all of "
          "them. "
          "When the store does not answer, it says so once and waits. Views, caches, "
-         "limits, ids, semaphores and once are not watched."},
+         "limits, ids, queues, semaphores and once are not watched."},
     {.word = NULL},
 };
 
