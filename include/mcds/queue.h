@@ -39,7 +39,9 @@ extern "C" {
  *
  * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a
  * store that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A claim that
- * finds a part lost returns MCDS_LOST, and later claims of the handle pass over the part.
+ * finds a part lost returns MCDS_LOST, and later claims of the handle pass over the part. If the
+ * store has lost the key of a part before the part was made, a push uses the next part instead, and
+ * no claim or scan reports a loss.
  *
  *     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
  *     mcds_job job = MCDS_JOB_INIT;
@@ -81,8 +83,9 @@ extern "C" {
  * leaves an entry of about 60 bytes in the store for two hours.
  *
  * If an lmdb: file is full, pushes return MCDS_FULL, and workers can empty the queue. A memcached
- * server that does not evict (-M) needs memory for each claim: if it is full, the calls of workers
- * return MCDS_FULL too.
+ * server that does not evict (-M) stores each new value before it frees the old one: if it is full,
+ * the calls of workers return MCDS_FULL too, also done. Its command "cache_memlimit MB" raises its
+ * limit while it runs, and workers can then empty the queue.
  *
  * Jobs that are delayed or take long stay in their part, and later parts are used meanwhile. A
  * handle remembers up to 1 024 parts in which no job is due, which is about 200 000 small jobs

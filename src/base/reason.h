@@ -22,7 +22,8 @@
     X(NO_MEMORY_TO_REWRITE, NO_MEMORY, "this process has no memory to rewrite its key")        \
     X(ITS_KEY_VANISHES, CONTENDED, "its key vanishes again and again")                         \
     X(CLOCK_BEHIND, CLOCK, "this machine's clock is more than ten minutes behind the others'") \
-    X(SERVER_FULL_FOR_IT, STORE_FULL, "the store has no memory for it")                        \
+    X(SERVER_FULL_FOR_IT, STORE_FULL,                                                          \
+      "the store has no memory for it; cache_memlimit gives a memcached more while it runs")   \
     X(OTHERS_MAKE_IT, CONTENDED, "others are making it")                                       \
     X(ROOT_UNREAD, CONTENDED, "its root could not be read")                                    \
     X(DROPPED, GONE,                                                                           \
@@ -265,7 +266,8 @@
     X(FORKED, FORKED, "opened before fork; open the store again in the child")                 \
     X(PAST_DEADLINE, TIMEOUT, "the deadline had passed before it was sent")                    \
     X(VALUE_REFUSED, TOO_BIG, "the server does not accept a value of this size")               \
-    X(SERVER_FULL, STORE_FULL, "the server is out of memory")                                  \
+    X(SERVER_FULL, STORE_FULL,                                                                 \
+      "the server is out of memory; its command cache_memlimit gives it more while it runs")   \
     X(SERVER_ERROR, SERVER_ERROR, "the server, or a proxy before it, answered SERVER_ERROR")   \
     X(NO_COMMAND, NO_COMMAND, "the server does not know this command")                         \
     X(KEY_NOT_A_NUMBER, NOT_A_NUMBER, "the key does not hold a number")                        \
@@ -314,6 +316,9 @@
     X(CLAIM_ENDED, LEASE_OVER,                                                                 \
       "the claim has ended, and another worker may have claimed or done the job since")        \
     X(JOBS_GONE, GONE,                                                                         \
+      "the store has lost some of its jobs: it was restarted or flushed, or it evicts; the "   \
+      "other jobs are kept")                                                                   \
+    X(JOBS_GONE_UNTIL_DROPPED, GONE,                                                           \
       "the store has lost some of its jobs: it was restarted or flushed, or it evicts; the "   \
       "other jobs are kept; this is reported until the queue is dropped")                      \
     X(PARTS_FILLED, CONTENDED,                                                                 \

@@ -290,6 +290,35 @@ class QueueTest(ProcessTest):
         self.push("a")
         self.assertEqual((self.end(worker), worker.stdout.read()), (0, "a"))
 
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file keeps room for workers")
+    def test_a_full_server_that_does_not_evict(self):
+        """It refuses a push, and perhaps a claim, until it has more memory; no job is lost, and none comes twice."""
+        self.fixture.stop_server()
+        os.unlink(self.fixture.socket)
+        self.fixture.megabytes = 2
+        self.fixture.start_server("-M")
+        pushed, code = [], 0
+        while code == 0:
+            job = f"job {len(pushed):04}"
+            with open(os.path.join(self.work, "job"), "w", encoding="ascii") as file:
+                file.write(job.ljust(50000))
+            done = self.run_to_end("queue", "push", "q", LOSE, "--file", "job")
+            code = done.returncode
+            pushed += [job] * (code == 0)
+            self.assertLess(len(pushed), 1000)
+        self.assertEqual(code, 74, done)
+        self.assertIn("cache_memlimit", done.stderr)
+        work = ["queue", "work", "q", LOSE, "--max-jobs", "3", "--", "sh", "-c", "head -c 8 >>done; echo >>done"]
+        self.assertIn(self.run_to_end(*work).returncode, (0, 74))
+        with socket.socket(socket.AF_UNIX) as server:
+            server.connect(self.fixture.socket)
+            server.sendall(b"cache_memlimit 64\r\n")
+            self.assertEqual(server.recv(100), b"OK\r\n")
+        work[4:6] = ["--until-empty"]
+        self.assertEqual(self.run_to_end(*work).returncode, 0)
+        with open(os.path.join(self.work, "done"), encoding="ascii") as file:
+            self.assertEqual(file.read().split("\n")[:-1], pushed)
+
     def test_what_is_refused(self):
         for words in (["work", "q"], ["work", "q", "--max-jobs", "0", "--", "true"], ["done", "q", "nonsense"], ["done", "q"],
                       ["discard", "q"], ["discard", "q", "1", "--all"], ["push", "q", "a", "--file", "b"], ["next"],

@@ -324,6 +324,86 @@ static void a_loss_is_told(struct suite *suite)
     close_pair(&pair);
 }
 
+/* Jobs of which each fills a part. */
+#define WIDE 60
+#define WIDE_LENGTH 9000
+
+static void push_wide(struct suite *suite, mcds_queue *queue)
+{
+    static char job[WIDE_LENGTH];
+    for (uint32_t i = 0; i < WIDE; i++)
+        CHECK(MCDS_OK, suite, mcds_queue_push, queue, (mcds_bytes){job, sizeof job}, 0);
+}
+
+/* Delete a key of the second level that has jobs. False: there is none. */
+static bool lose_a_key(struct suite *suite, const char *name)
+{
+    struct raw_key root = raw_key(suite, MCDS__TAG_QUEUE, name, -1);
+    static uint8_t value[WIDE * (WIDE_LENGTH + 100)];
+    size_t length;
+    for (uint64_t prefix = 0; prefix < 16; prefix++) {
+        struct raw_key key = raw_first(suite, &root);
+        mcds__key_add_bits(&key.key, prefix << 60, 4);
+        key.route = key.key;
+        if (raw_read(suite, &key, value, sizeof value, &length) && length > WIDE_LENGTH)
+            return raw_delete(suite, &key) == MCDS_OUT_OK;
+    }
+    return false;
+}
+
+static bool see_any(void *context, const mcds_queue_entry *entry)
+{
+    uint32_t *count = context;
+    assert_int_equal(entry->job.length, WIDE_LENGTH);
+    ++*count;
+    return true;
+}
+
+/* A new handle finds as many jobs and lost parts. */
+static void check_jobs_and_losses(struct suite *suite, struct pair *pair, uint32_t jobs,
+                                  uint32_t losses)
+{
+    mcds_queue *worker = open_queue(suite->store, pair->name, 0);
+    uint32_t seen = 0, taken = 0, lost = 0;
+    int result = mcds_queue_scan(worker, 0, see_any, &seen);
+    CHECK_RESULT(losses > 0 ? MCDS_LOST : MCDS_OK, result);
+    assert_int_equal(seen, jobs);
+    do {
+        result = CALL(suite, mcds_queue_next, worker, 0, &pair->job, &pair->value);
+        taken += result == MCDS_OK;
+        lost += result == MCDS_LOST;
+    } while (result == MCDS_OK || result == MCDS_LOST);
+    CHECK_RESULT(MCDS_NOT_FOUND, result);
+    assert_int_equal(taken, jobs);
+    assert_int_equal(lost, losses);
+    mcds_queue_close(worker);
+}
+
+/* A push passes over a part whose key is lost, and no worker takes that for a loss. */
+static void a_lost_key_loses_no_later_job(struct suite *suite)
+{
+    struct pair pair;
+    if (suite->can.durable) {
+        skip_because("a file loses no key");
+    }
+    open_pair(suite, &pair, 0);
+    uint32_t seen = 0;
+    for (uint32_t i = 0; seen == 0 || seen == WIDE; i++) {
+        assert_true(i < 100); /* each life places the entries in another way */
+        (void)!CALL(suite, mcds_queue_drop, pair.mine);
+        push_wide(suite, pair.mine);
+        seen = 0;
+        if (lose_a_key(suite, pair.name))
+            CHECK(MCDS_LOST, suite, mcds_queue_scan, pair.mine, 0, see_any, &seen);
+    }
+    check_jobs_and_losses(suite, &pair, seen, WIDE - seen);
+    push_wide(suite, pair.mine);
+    check_jobs_and_losses(suite, &pair, WIDE, 0);
+    push_wide(suite, pair.theirs);
+    check_jobs_and_losses(suite, &pair, WIDE, 0);
+    close_pair(&pair);
+}
+
 static void a_queue_can_be_dropped_and_made_again(struct suite *suite)
 {
     struct pair pair;
@@ -610,6 +690,7 @@ static const struct suite_case cases[] = {
     CASE_ONCE(old_memories_do_no_harm),
     CASE_ONCE(a_mark_that_stays_opens_nothing),
     CASE(a_loss_is_told),
+    CASE_ONCE(a_lost_key_loses_no_later_job),
     CASE_ONCE(a_queue_can_be_dropped_and_made_again),
     CASE(a_job_that_fails_too_often_is_dead),
     CASE(a_dead_job_can_be_pushed),

@@ -155,8 +155,10 @@ static const struct row {
       .name = "x",
       .verb = "add",
       .peer = "server-1:11211",
-      .reason = "the server is out of memory"},
-     "counter 'x': add: server-1:11211: the server is out of memory"},
+      .reason = "the server is out of memory; its command cache_memlimit gives it more while "
+                "it runs"},
+     "counter 'x': add: server-1:11211: the server is out of memory; its command "
+     "cache_memlimit gives it more while it runs"},
     {add_one,
      MCDS_OUT_PROTOCOL,
      MCDS__WHY(REDIS_SERVER),

@@ -4,7 +4,10 @@
  * A worker that reports late that such a job is done writes a done record in the place of the
  * copy. A worker that is burying the job at this moment then makes no copy of it. A done record
  * stays for longer than a call takes, and then expires. So there are as many of them as late
- * reports in two hours. */
+ * reports in two hours.
+ *
+ * An empty entry is also the mark of a part that a pusher has passed over: its key was lost before
+ * the part was made, so none of its jobs is lost. */
 #include <assert.h>
 
 #include "base/buffer.h"
@@ -59,6 +62,34 @@ bool mcds__queue_begin_done_record(struct mcds__queue_work *work,
     };
     assert(command.expires_ms > DONE_RECORD_MS);
     return begin_dead(work, &command);
+}
+
+static mcds_bytes skip_element(uint64_t incarnation, uint64_t part, uint32_t place,
+                               uint8_t *out)
+{
+    assert(place < MCDS__QUEUE_SKIP_PLACES);
+    return mcds__queue_dead_element(incarnation, part,
+                                    (uint64_t)MCDS__JOBS_NUMBER_MAX - 1 - place, out);
+}
+
+/* Workers pass the part before the mark expires: no job is delayed or claimed for longer. */
+bool mcds__queue_begin_skip(struct mcds__queue_work *work, uint64_t incarnation, uint64_t part,
+                            uint32_t place)
+{
+    uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
+    const struct mcds__map_command command = {
+        .verb = MCDS__MAP_PUT,
+        .element = skip_element(incarnation, part, place, element),
+        .expires_ms = mcds__wall_ms(work->queue->keyed.map.env) + (int64_t)MCDS__JOBS_MS_MAX,
+    };
+    return begin_dead(work, &command);
+}
+
+bool mcds__queue_begin_get_skip(struct mcds__queue_work *work, uint64_t incarnation,
+                                uint64_t part, uint32_t place)
+{
+    uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
+    return mcds__queue_begin_get(work, skip_element(incarnation, part, place, element));
 }
 
 static int take_discard_code(const struct mcds__map_update *update, void *out)

@@ -62,7 +62,7 @@ static enum mcds__step take_finish_numbers(struct mcds__queue_finish *finish,
                            FINISH_OPEN);
 }
 
-/* A part that is lost is passed over like one that is finished. */
+/* A worker that walks to a part that is lost finds out whether the part was ever made. */
 static enum mcds__step take_opened(struct mcds__queue_finish *finish,
                                    struct mcds__queue_work *work,
                                    struct mcds__operation *operation)
@@ -73,11 +73,9 @@ static enum mcds__step take_opened(struct mcds__queue_finish *finish,
         return step;
     if (operation->result != MCDS_OK && operation->result != MCDS_LOST)
         return step;
-    if (operation->result == MCDS_LOST) {
-        mcds__queue_explain_loss(operation);
-        mcds__queue_note(work->queue, finish->incarnation, finish->first, MCDS__QUEUE_FINISHED);
-        return step;
-    }
+    finish->is_blocked = operation->result == MCDS_LOST;
+    if (finish->is_blocked)
+        return mcds__operation_finish(operation, MCDS_OK);
     assert(finish->part < finish->first && finish->incarnation != 0);
     finish->stage = FINISH_RAISE;
     operation->tries = 1;

@@ -6,6 +6,9 @@
  *   LOOK     the same without the append, if no job is expected
  *            closed: the next part; missing: READ, and at the end wait
  *
+ * A part whose key is lost: is it after the LAST one in the numbers, or has a pusher passed over it
+ * and left a SKIP mark? Then it was never made, and no job is lost: models/skip.pml.
+ *
  * A job that was claimed too often: BURY it (copy it to a dead job), then DONE, then the next
  * round. If the first part is finished: finish.c. */
 #include <assert.h>
@@ -25,6 +28,8 @@ enum {
     NEXT_CLAIM,
     NEXT_LOOK,
     NEXT_RECORD,
+    NEXT_LAST,
+    NEXT_SKIP,
     NEXT_FETCH,
     NEXT_BURY,
     NEXT_BURIED,
@@ -142,7 +147,7 @@ static enum mcds__step next_begin_round(struct mcds__queue_next *next)
     if (numbers.incarnation == 0)
         return next->has_read ? end_round(next, INT64_MAX) : next_ask_numbers(next);
     next->incarnation = numbers.incarnation;
-    if (mcds__queue_unfinished(queue) > numbers.first) {
+    if (mcds__queue_unfinished(queue) > numbers.first && !next->leaves_finished) {
         next->stage = NEXT_FINISH;
         mcds__queue_finish_begin(&next->finish);
         return next_step_on(next);
@@ -193,7 +198,7 @@ static enum mcds__step ask_done_record(struct mcds__queue_next *next)
 }
 
 /* The store has lost the part, which this worker passes over from now on. */
-static enum mcds__step take_lost_part(struct mcds__queue_next *next)
+static enum mcds__step report_loss(struct mcds__queue_next *next)
 {
     mcds_job *job = next->job;
     assert(next->base.result == MCDS_LOST);
@@ -204,6 +209,65 @@ static enum mcds__step take_lost_part(struct mcds__queue_next *next)
     job->was_lost = true;
     next->claim_code = CLAIM_LOST;
     return ask_done_record(next);
+}
+
+/* The key of the part is lost. If a job of this worker was in it, it was made. */
+static enum mcds__step take_lost_part(struct mcds__queue_next *next)
+{
+    const mcds_job *job = next->job;
+    bool was_in_it = job->is_held && job->incarnation == next->incarnation &&
+                     job->part == next->part;
+    if (was_in_it || next->base.detail != MCDS__WHY(PART_GONE))
+        return report_loss(next);
+    next->stage = NEXT_LAST;
+    next->base.tries = 1;
+    return mcds__queue_begin_get(&next->work, mcds__queue_numbers_element())
+               ? next_step_on(next)
+               : next_fail_memory(next);
+}
+
+static enum mcds__step next_ask_skip(struct mcds__queue_next *next, uint32_t place)
+{
+    next->stage = NEXT_SKIP;
+    next->skip_place = place;
+    next->base.tries = 1;
+    return mcds__queue_begin_get_skip(&next->work, next->incarnation, next->part, place)
+               ? next_step_on(next)
+               : next_fail_memory(next);
+}
+
+/* The mark is put before the number of a later part is raised, so it is read after the number. */
+static enum mcds__step next_take_last(struct mcds__queue_next *next)
+{
+    struct mcds__operation *operation = &next->base;
+    enum mcds__step step = mcds__queue_step_numbers(&next->work, operation);
+    if (step != MCDS__DONE)
+        return step;
+    next->has_read = true;
+    if (operation->result == MCDS_LOST)
+        return report_loss(next);
+    if (operation->result == MCDS_NOT_FOUND) /* the queue was dropped */
+        return next_take_missing(next);
+    if (operation->result != MCDS_OK)
+        return step;
+    if (next->part > mcds__queue_stored_last(&next->work))
+        return next_take_missing(next);
+    return next_ask_skip(next, 0);
+}
+
+static enum mcds__step next_take_skip(struct mcds__queue_next *next)
+{
+    enum mcds__step step = mcds__queue_step_get(&next->work, &next->base);
+    if (step != MCDS__DONE)
+        return step;
+    if (next->base.result == MCDS_OK)
+        return pass_part(next, true, 0);
+    if (next->base.result == MCDS_LOST && next->skip_place + 1 < MCDS__QUEUE_SKIP_PLACES)
+        return next_ask_skip(next, next->skip_place + 1);
+    if (next->base.result != MCDS_NOT_FOUND && next->base.result != MCDS_LOST)
+        return step;
+    (void)mcds__operation_explain(&next->base, MCDS_LOST, MCDS__WHY(PART_GONE));
+    return report_loss(next);
 }
 
 static enum mcds__step give_job(struct mcds__queue_next *next)
@@ -402,6 +466,7 @@ static enum mcds__step take_finish(struct mcds__queue_next *next)
     enum mcds__step step = mcds__queue_finish_step(&next->finish, &next->work, &next->base);
     if (step != MCDS__DONE || next->base.result != MCDS_OK)
         return step;
+    next->leaves_finished = next->finish.is_blocked;
     next->from = 0;
     return next_begin_round(next);
 }
@@ -421,6 +486,10 @@ static enum mcds__step next_step_on(struct mcds__queue_next *next)
         return next_take_look(next);
     case NEXT_RECORD:
         return next_take_record(next);
+    case NEXT_LAST:
+        return next_take_last(next);
+    case NEXT_SKIP:
+        return next_take_skip(next);
     case NEXT_FETCH:
         return take_fetch(next);
     case NEXT_BURY:

@@ -21,8 +21,9 @@ struct mcds__queue_sight {
 struct mcds__queue_finish {
     uint8_t stage;
     uint64_t incarnation;
-    uint64_t part;  /* the first part that is finished */
-    uint64_t first; /* the one that becomes the first */
+    uint64_t part;   /* the first part that is finished */
+    uint64_t first;  /* the one that becomes the first */
+    bool is_blocked; /* out: the store has lost the key of that one */
 };
 void mcds__queue_finish_begin(struct mcds__queue_finish *finish);
 /* DONE with MCDS_OK, also if another worker has done it; or a failure. */
@@ -36,7 +37,9 @@ struct mcds__queue_next {
     mcds_job *job;
     mcds_value *value_out;
     uint8_t stage;
-    bool has_read; /* the numbers, in this round */
+    bool has_read;        /* the numbers, in this round */
+    bool leaves_finished; /* the parts that are finished, because finish.c was blocked */
+    uint32_t skip_place;
     int64_t wait_until_ns;
     uint64_t incarnation;
     uint64_t part;

@@ -3,6 +3,7 @@
  *   PUSH     to the last part that the handle knows        taken: done
  *   READ     refused: read the numbers of the parts        MAKE them, if there are none
  *   PUSH     to the last part; if that is the one that refused, or is missing, open a part
+ *   SKIP     the key of a part that was never made is lost: put a mark, and open the next one
  *   RAISE    a part was opened: raise the number of the last one
  *
  * A dead job is put at a place of its own instead, in a part that no push makes. */
@@ -17,7 +18,7 @@
 #define REFUSALS_MAX 64
 #define ORDER_MAX ((size_t)1 << 24)
 
-enum { PUSH_BEGIN, PUSH_READ, PUSH_MAKE, PUSH_JOBS, PUSH_DEAD, PUSH_RAISE };
+enum { PUSH_BEGIN, PUSH_READ, PUSH_MAKE, PUSH_JOBS, PUSH_SKIP, PUSH_DEAD, PUSH_RAISE };
 
 struct queue_push {
     struct mcds__operation base;
@@ -32,6 +33,9 @@ struct queue_push {
     bool opens;
     bool was_closed; /* the last refusal was by a part that is closed or lost, not missing */
     bool was_lost;
+    bool may_skip; /* the refusal was a loss */
+    uint32_t skip_place;
+    uint64_t stored_last; /* the number of the last part, as this call has read it */
     uint32_t refusals;
     uint64_t incarnation;
     uint64_t part;
@@ -147,10 +151,25 @@ static enum mcds__step begin_push(struct queue_push *push)
     return ask_push(push);
 }
 
+static enum mcds__step ask_skip(struct queue_push *push)
+{
+    push->stage = PUSH_SKIP;
+    push->base.tries = 1;
+    return mcds__queue_begin_skip(&push->work, push->incarnation, push->part, push->skip_place)
+               ? push_step_on(push)
+               : push_fail_memory(push);
+}
+
 /* This call has read the numbers, and push->part has refused the jobs. */
 static enum mcds__step go_on_after_read(struct queue_push *push)
 {
     struct mcds__jobs_numbers numbers = mcds__queue_numbers(push->work.queue);
+    bool skips = push->may_skip && push->incarnation == numbers.incarnation &&
+                 push->part > push->stored_last;
+    push->may_skip = false;
+    push->skip_place = 0;
+    if (skips)
+        return ask_skip(push);
     assert(push->is_fresh); /* else no part may be opened */
     push->opens = true;
     if (push->incarnation != numbers.incarnation || push->part < numbers.last) {
@@ -177,6 +196,7 @@ static enum mcds__step push_take_numbers(struct queue_push *push)
     if (push->base.result != MCDS_OK)
         return MCDS__DONE;
     push->is_fresh = true;
+    push->stored_last = mcds__queue_stored_last(&push->work);
     return push->incarnation != 0 ? go_on_after_read(push) : begin_push(push);
 }
 
@@ -222,7 +242,8 @@ static enum mcds__step take_refusal(struct queue_push *push, bool was_closed)
         return mcds__operation_explain(&push->base, MCDS_BUSY, MCDS__WHY(PARTS_FILLED));
     assert(push->refusals <= REFUSALS_MAX + 1);
     push->was_closed = was_closed;
-    if (push->is_fresh && push->part + 1 < (uint64_t)MCDS__JOBS_NUMBER_MAX)
+    /* A number that was read before the loss does not show whether the part was made. */
+    if (push->is_fresh && !push->may_skip && push->part + 1 < (uint64_t)MCDS__JOBS_NUMBER_MAX)
         return go_on_after_read(push);
     return push_ask_numbers(push);
 }
@@ -233,7 +254,7 @@ static enum mcds__step take_push(struct queue_push *push)
     if (step != MCDS__DONE)
         return step;
     if (push->base.result == MCDS_LOST) {
-        push->was_lost = true;
+        push->was_lost = push->may_skip = true;
         return take_refusal(push, true);
     }
     if (push->base.result != MCDS_OK)
@@ -246,6 +267,18 @@ static enum mcds__step take_push(struct queue_push *push)
     default:
         return take_refusal(push, false);
     }
+}
+
+/* Without the mark, a worker reports a loss. */
+static enum mcds__step push_take_skip(struct queue_push *push)
+{
+    enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
+    assert(!push->may_skip);
+    if (step != MCDS__DONE)
+        return step;
+    bool is_lost = push->base.result == MCDS_LOST;
+    return is_lost && ++push->skip_place < MCDS__QUEUE_SKIP_PLACES ? ask_skip(push)
+                                                                   : go_on_after_read(push);
 }
 
 /* If the queue was dropped, it is made again. A place that is taken or lost is drawn again. */
@@ -292,6 +325,8 @@ static enum mcds__step push_step_on(struct queue_push *push)
         return push_take_make(push);
     case PUSH_JOBS:
         return take_push(push);
+    case PUSH_SKIP:
+        return push_take_skip(push);
     case PUSH_DEAD:
         return take_dead(push);
     default:

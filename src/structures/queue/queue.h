@@ -119,6 +119,17 @@ bool mcds__queue_begin_bury(struct mcds__queue_work *work, const struct mcds__qu
                             uint32_t tries, mcds_bytes job);
 bool mcds__queue_begin_done_record(struct mcds__queue_work *work,
                                    const struct mcds__queue_spot *spot);
+/* Begin to put the mark of a part that was never made, because its key was lost before, or to get
+ * it. The mark is at the place of a job that no part has. If the key of that place is lost too,
+ * `place` is one more, below MCDS__QUEUE_SKIP_PLACES. False: no memory. */
+#define MCDS__QUEUE_SKIP_PLACES 8
+bool mcds__queue_begin_skip(struct mcds__queue_work *work, uint64_t incarnation, uint64_t part,
+                            uint32_t place);
+bool mcds__queue_begin_get_skip(struct mcds__queue_work *work, uint64_t incarnation,
+                                uint64_t part, uint32_t place);
+/* The number of the last part that the step of a read of the numbers has shown. That of the handle
+ * may be larger. */
+uint64_t mcds__queue_stored_last(const struct mcds__queue_work *work);
 
 /* Whether a job is held, and its receipt is one that a call can have written. */
 static inline bool mcds__queue_is_receipt(const mcds_job *job)

@@ -23,7 +23,10 @@ struct queue_scan {
     struct mcds__operation base;
     struct mcds__queue_work work;
     bool reads_parts;
+    bool reads_skip; /* the mark of a part whose key is lost */
+    uint32_t skip_place;
     bool is_lost;
+    uint64_t last; /* the number of the last part, as it was read */
     uint64_t incarnation;
     uint64_t part;
     uint64_t left;
@@ -59,6 +62,7 @@ static enum mcds__step scan_take_numbers(struct queue_scan *scan)
     struct mcds__jobs_numbers numbers = mcds__queue_numbers(scan->work.queue);
     scan->incarnation = numbers.incarnation;
     scan->part = numbers.first;
+    scan->last = mcds__queue_stored_last(&scan->work);
     return numbers.incarnation != 0 ? scan_ask_part(scan) : scan_end(scan);
 }
 
@@ -80,34 +84,70 @@ static bool visit_part(struct queue_scan *scan)
     return true;
 }
 
+static enum mcds__step scan_ask_skip(struct queue_scan *scan, uint32_t place)
+{
+    scan->reads_skip = true;
+    scan->skip_place = place;
+    scan->base.tries = 1;
+    return mcds__queue_begin_get_skip(&scan->work, scan->incarnation, scan->part, place)
+               ? scan_step_on(scan)
+               : mcds__operation_finish(&scan->base, MCDS_NO_MEMORY);
+}
+
+static enum mcds__step scan_ask_next(struct queue_scan *scan)
+{
+    mcds__operation_renew(&scan->base);
+    scan->part++;
+    return scan_ask_part(scan);
+}
+
+/* The key of the part is lost. It has lost jobs, unless no push has made it. */
+static enum mcds__step scan_take_skip(struct queue_scan *scan)
+{
+    struct mcds__operation *operation = &scan->base;
+    enum mcds__step step = mcds__queue_step_get(&scan->work, operation);
+    if (step != MCDS__DONE)
+        return step;
+    if (operation->result != MCDS_OK && operation->result != MCDS_NOT_FOUND &&
+        operation->result != MCDS_LOST)
+        return step;
+    if (operation->result == MCDS_LOST && scan->skip_place + 1 < MCDS__QUEUE_SKIP_PLACES)
+        return scan_ask_skip(scan, scan->skip_place + 1);
+    scan->reads_skip = false;
+    scan->is_lost = scan->is_lost || operation->result != MCDS_OK;
+    return scan_ask_next(scan);
+}
+
+static enum mcds__step scan_take_loss(struct queue_scan *scan)
+{
+    return scan->part > scan->last ? scan_end(scan) : scan_ask_skip(scan, 0);
+}
+
 static enum mcds__step scan_take_part(struct queue_scan *scan)
 {
     struct mcds__operation *operation = &scan->base;
     enum mcds__step step = mcds__queue_step_get(&scan->work, operation);
     if (step != MCDS__DONE)
         return step;
-    bool is_after_last = scan->part >= mcds__queue_numbers(scan->work.queue).last;
     if (operation->result == MCDS_LOST)
-        scan->is_lost = true;
-    else if (operation->result == MCDS_NOT_FOUND && is_after_last)
+        return scan_take_loss(scan);
+    if (operation->result == MCDS_NOT_FOUND && scan->part >= scan->last)
         return scan_end(scan);
-    else if (operation->result != MCDS_OK && operation->result != MCDS_NOT_FOUND)
+    if (operation->result != MCDS_OK && operation->result != MCDS_NOT_FOUND)
         return step;
     if (operation->result == MCDS_OK) {
         mcds__operation_note_visit(operation);
         if (!visit_part(scan))
             return scan_end(scan);
     }
-    if (scan->is_lost && is_after_last)
-        return scan_end(scan);
-    mcds__operation_renew(operation);
-    scan->part++;
-    return scan_ask_part(scan);
+    return scan_ask_next(scan);
 }
 
 static enum mcds__step scan_step_on(struct queue_scan *scan)
 {
-    return scan->reads_parts ? scan_take_part(scan) : scan_take_numbers(scan);
+    if (!scan->reads_parts)
+        return scan_take_numbers(scan);
+    return scan->reads_skip ? scan_take_skip(scan) : scan_take_part(scan);
 }
 
 static enum mcds__step queue_step_scan(struct mcds__operation *operation)
@@ -214,8 +254,8 @@ static enum mcds__step step_sweep(struct mcds__operation *operation)
     enum mcds__step step = mcds__map_scan_step(&sweep->scan, operation);
     if (step != MCDS__DONE)
         return step;
-    if (operation->result == MCDS_LOST)
-        mcds__queue_explain_loss(operation);
+    if (operation->result == MCDS_LOST && operation->detail == MCDS__WHY(PART_GONE))
+        operation->detail = MCDS__WHY(JOBS_GONE_UNTIL_DROPPED);
     if (counts && operation->result == MCDS_NOT_FOUND)
         operation->result = MCDS_OK;
     if (counts && (operation->result == MCDS_OK || operation->result == MCDS_LOST))

@@ -13,6 +13,13 @@ void mcds__queue_end_work(struct mcds__queue_work *work)
     work->updates = work->reads = false;
 }
 
+uint64_t mcds__queue_stored_last(const struct mcds__queue_work *work)
+{
+    struct mcds__jobs_numbers numbers;
+    assert(work->reads);
+    return mcds__jobs_read_numbers(work->get.value, &numbers) ? numbers.last : 0;
+}
+
 void mcds__queue_explain_loss(struct mcds__operation *operation)
 {
     assert(operation->result == MCDS_LOST);
