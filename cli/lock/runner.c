@@ -172,8 +172,7 @@ static void learn(struct runner *runner)
     }
 }
 
-/* Whether the next renewal is scheduled. After KILL the lease is still renewed, unless its loss was
- * the reason. */
+/* Whether the next renewal is scheduled: also after KILL, unless the loss of the lease caused it. */
 static bool is_to_renew(const struct runner *runner)
 {
     return !runner->renewer.is_busy && (runner->phase != PHASE_KILLED || !runner->is_lost);
@@ -339,8 +338,7 @@ static int report_not_started(const struct runner *runner, int status, const cha
     return status;
 }
 
-/* A terminal sends Ctrl-C to the group in its foreground: to COMMAND, not to mcds and the script that
- * runs it. main passes it on. */
+/* A terminal sends Ctrl-C only to COMMAND's group. main passes it on to the script of mcds. */
 static void take_interrupt(struct runner *runner)
 {
     int status = runner->child.wait_status;
