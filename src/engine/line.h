@@ -43,6 +43,14 @@ static inline uint64_t mcds__lines_place(const struct mcds__lines *lines, mcds_b
 /* Join the line of this place, at its end. */
 void mcds__lines_join(struct mcds__lines *lines, struct mcds__operation *operation,
                       uint64_t place);
+/* Whether an operation does not leave its line with this step. */
+static inline bool mcds__lines_stays(const struct mcds__operation *operation,
+                                     enum mcds__step step)
+{
+    if (operation->uses_line)
+        return step != MCDS__DONE;
+    return step == MCDS__SLEEP && operation->wanted == operation->line;
+}
 /* The first of a line leaves it. The next one is first and wakes at once. */
 void mcds__lines_leave(struct mcds__lines *lines, struct mcds__operation *operation);
 /* The first of a line uses its place, and stays the first until it leaves the line. */

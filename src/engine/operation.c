@@ -352,6 +352,13 @@ enum mcds__step mcds__operation_sleep(struct mcds__operation *operation, int64_t
     return MCDS__SLEEP;
 }
 
+void mcds__operation_expire(struct mcds__operation *operation)
+{
+    assert(!operation->is_asked || operation->is_resting);
+    operation->deadline_ns = operation->batch.deadline_ns = operation->wake_ns = 0;
+    operation->is_fresh = false;
+}
+
 /* How many requests of the batch have this outcome. */
 static uint32_t count_outcomes(const mcds_batch *batch, mcds_outcome outcome)
 {

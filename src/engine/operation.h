@@ -13,6 +13,7 @@
 #define MCDS_ENGINE_OPERATION_H
 
 #include <assert.h>
+#include <stddef.h>
 
 #include "base/reason.h"
 #include "store/store.h"
@@ -68,6 +69,7 @@ struct mcds__operation {
     bool is_asked;       /* a batch was asked for, and its replies were not read yet */
     bool is_resting;     /* it sleeps before that batch is submitted again */
     bool is_unsent;      /* a request of the last batch was not sent */
+    bool ends_wait;      /* it does not sleep any more */
     bool is_count;       /* of the batch, if it is combinable: engine/combine_count.h */
     int result;
     const mcds_reason *detail;          /* what went wrong, and where */
@@ -98,6 +100,12 @@ struct mcds__operation {
     mcds_buffer values;
     uint8_t values_room[MCDS__VALUES_CAPACITY];
 };
+
+static inline struct mcds__operation *mcds__operation_of(mcds_batch *batch)
+{
+    return (struct mcds__operation *)((uint8_t *)batch -
+                                      offsetof(struct mcds__operation, batch));
+}
 
 /* Prepare the common part; `wait_ns` is added to the store's timeout. */
 void mcds__operation_begin(struct mcds__operation *operation,
@@ -255,6 +263,8 @@ bool mcds__operation_wait_in_line(struct mcds__operation *operation, uint64_t pl
  * bounds what a call sleeps in all. */
 enum mcds__step mcds__operation_sleep(struct mcds__operation *operation, int64_t ns);
 bool mcds__operation_is_late(const struct mcds__operation *operation);
+/* An operation that sleeps wakes, and its deadline is 0: it sends nothing more and ends. */
+void mcds__operation_expire(struct mcds__operation *operation);
 
 /* The result for a reply: BAD_REQUEST is INVALID, UNKNOWN is AMBIGUOUS, ...; MISS is
  * NOT_FOUND, EXISTS and NOT_STORED are EXISTS. */

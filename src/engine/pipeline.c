@@ -61,12 +61,6 @@ struct mcds_pipeline {
     struct mcds__combiner combiner;
 };
 
-static struct mcds__operation *operation_of(mcds_batch *batch)
-{
-    return (struct mcds__operation *)((uint8_t *)batch -
-                                      offsetof(struct mcds__operation, batch));
-}
-
 static void pipeline_finish(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
     assert(pipeline->unfinished > 0);
@@ -83,7 +77,7 @@ static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
     *pipeline->outbox_end = batch;
     pipeline->outbox_end = &batch->next;
     pipeline->outbox_count++;
-    bool is_count = operation_of(batch)->is_count;
+    bool is_count = mcds__operation_of(batch)->is_count;
     pipeline->append_count += batch->combinable && !is_count;
     pipeline->count_count += batch->combinable && is_count;
 }
@@ -97,20 +91,14 @@ static uint64_t next_round(void)
 
 static void pipeline_sleep(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
+    if (operation->ends_wait)
+        mcds__operation_expire(operation);
     if (operation->wanted == 0) {
         operation->next = pipeline->sleeping;
         pipeline->sleeping = operation;
     } else if (operation->line == 0) {
         mcds__lines_join(&pipeline->lines, operation, operation->wanted);
     }
-}
-
-/* Whether the operation does not leave its line with this step. */
-static bool stays_in_line(const struct mcds__operation *operation, enum mcds__step step)
-{
-    if (operation->uses_line)
-        return step != MCDS__DONE;
-    return step == MCDS__SLEEP && operation->wanted == operation->line;
 }
 
 static void pipeline_advance(mcds_pipeline *pipeline, struct mcds__operation *operation)
@@ -123,7 +111,7 @@ static void pipeline_advance(mcds_pipeline *pipeline, struct mcds__operation *op
     bool gives = operation->bytes > 0 && step != MCDS__ASK;
     if (gives)
         mcds__lines_give_bytes(&pipeline->lines, operation);
-    if (operation->line != 0 && !stays_in_line(operation, step))
+    if (operation->line != 0 && !mcds__lines_stays(operation, step))
         mcds__lines_leave(&pipeline->lines, operation);
     else if (!gives && place != 0 && (step != MCDS__ASK || operation->place != place))
         mcds__lines_call(&pipeline->lines, operation, place);
@@ -161,7 +149,7 @@ static void pipeline_take_back(mcds_pipeline *pipeline, mcds_batch *batch)
     assert(pipeline->sent_count > 0);
     assert(batch->answered == batch->count);
     pipeline->sent_count--;
-    pipeline_advance(pipeline, operation_of(batch));
+    pipeline_advance(pipeline, mcds__operation_of(batch));
 }
 
 /* Advance the operations whose batches were combined into this one. */
@@ -173,7 +161,7 @@ static void advance_parts(mcds_pipeline *pipeline, mcds_batch *combined)
         mcds_batch *batch = list;
         list = batch->next;
         if (batch->answered > 0) {
-            operation_of(batch)->shared = &shared;
+            mcds__operation_of(batch)->shared = &shared;
             pipeline_take_back(pipeline, batch);
         } else {
             assert(pipeline->sent_count > 0);
@@ -490,6 +478,14 @@ int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
     }
     pipeline->is_starting = false;
     return pipeline->unfinished > 0 ? MCDS_PENDING : MCDS_IDLE;
+}
+
+int mcds_pipeline_end_wait(mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check_taker(pipeline, &tag, "end_wait");
+    if (result == MCDS_OK && !mcds__pool_end_wait(&pipeline->pool, tag))
+        result = MCDS_NOT_FOUND;
+    return result;
 }
 
 bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline)

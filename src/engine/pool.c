@@ -120,6 +120,20 @@ struct mcds__handle *mcds__pool_end(struct mcds__pool *pool, struct mcds__operat
     return mcds__pool_give(pool, operation);
 }
 
+bool mcds__pool_end_wait(struct mcds__pool *pool, uint64_t tag)
+{
+    bool is_found = false;
+    for (struct mcds__pool_block *block = pool->all; block != NULL; block = block->all) {
+        struct mcds__operation *operation = (struct mcds__operation *)(void *)block->memory;
+        if (block->handle == NULL || operation->tag != tag)
+            continue;
+        operation->ends_wait = is_found = true;
+        if (!operation->is_asked || operation->is_resting)
+            mcds__operation_expire(operation);
+    }
+    return is_found;
+}
+
 void mcds__pool_free(struct mcds__pool *pool)
 {
     for (struct mcds__pool_block *block = pool->all, *next; block != NULL; block = next) {

@@ -33,6 +33,9 @@ struct mcds__handle *mcds__pool_give(struct mcds__pool *pool, void *operation);
 void mcds__pool_release(struct mcds__pool *pool, struct mcds__handle *handle);
 /* The same for an operation that owns memory, which is freed or kept. */
 struct mcds__handle *mcds__pool_end(struct mcds__pool *pool, struct mcds__operation *operation);
+/* The operation with this tag does not sleep any more; what it has under way is answered. False:
+ * none has the tag. */
+bool mcds__pool_end_wait(struct mcds__pool *pool, uint64_t tag);
 /* An operation that ends leaves the memory of its values to later ones, because an allocator
  * would have to search for a block of this size. lend: `values` is empty. */
 void mcds__pool_lend_values(struct mcds__pool *pool, struct mcds_buffer *values);

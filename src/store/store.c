@@ -286,9 +286,9 @@ static bool check_batch(const mcds_store *store, mcds_batch *batch)
 void mcds__session_submit(struct mcds__session *session, mcds_batch *first)
 {
     const mcds_backend *backend = session->store->backend;
-    /* A backend without sessions reads the clock itself. */
+    /* A backend without sessions reads the clock itself. A deadline of 0 is always past. */
     int64_t now_ns = backend->session_open != NULL ? mcds__monotonic_ns(session->store->env)
-                                                   : INT64_MIN;
+                                                   : 0;
     mcds_batch *sound = NULL;
     mcds_batch **sound_end = &sound;
     for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {

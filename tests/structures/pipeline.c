@@ -232,6 +232,49 @@ static void others_go_on_beside_a_sleeper(struct suite *suite)
     mcds_lock_close(lock);
 }
 
+/* Drive the pipeline until the operation waits, however slow the store is. */
+static void drive_until_it_waits(struct suite *suite, mcds_pipeline *pipeline)
+{
+    mcds_completion done;
+    for (uint32_t i = 0; i < 50; i++) {
+        CHECK_RESULT(MCDS_PENDING, mcds_pipeline_poll(pipeline, &done));
+        if (suite->own_clock)
+            mcds__sleep_until_ns(mcds_env_system(),
+                                 mcds__monotonic_ns(mcds_env_system()) + NS_PER_MS);
+    }
+}
+
+/* A wait that was ended claims nothing afterwards, and leaves what the key holds. */
+static void a_wait_can_be_ended(struct suite *suite)
+{
+    mcds_once *once = NULL;
+    mcds_once_run held = MCDS_ONCE_RUN_INIT, wanted = MCDS_ONCE_RUN_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    mcds_bytes key = mcds_text("k"), none = {NULL, 0};
+    mcds_completion done;
+    int result = mcds_once_open(suite->store, fresh_name(suite, "o"), NULL, &once);
+    skip_if_unsupported(result);
+    CHECK_RESULT(MCDS_OK, mcds_once_begin(once, key, none, 0, &held, &value, NULL));
+    mcds_pipeline *pipeline = open_pipeline(suite->store, 4);
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_pipeline_end_wait(pipeline, 7));
+    CHECK_RESULT(MCDS_OK, mcds_once_begin_start(once, key, none, 3600000, &wanted, &value, NULL,
+                                                pipeline, 7));
+    drive_until_it_waits(suite, pipeline);
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_pipeline_end_wait(pipeline, 8));
+    CHECK_RESULT(MCDS_OK, mcds_pipeline_end_wait(pipeline, 7));
+    CHECK_RESULT(MCDS_OK, mcds_pipeline_next(pipeline, &done));
+    assert_int_equal(done.tag, 7);
+    assert_true(done.result == MCDS_TIMEOUT || done.result == MCDS_BUSY);
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_pipeline_end_wait(pipeline, 7));
+    CHECK_RESULT(MCDS_OK, mcds_once_abandon(once, &held));
+    CHECK_RESULT(MCDS_OK, mcds_once_begin(once, key, none, 0, &held, &value, NULL));
+    assert_true(held.mine);
+    CHECK_RESULT(MCDS_OK, mcds_once_abandon(once, &held));
+    mcds_pipeline_close(pipeline);
+    mcds_value_free(&value);
+    mcds_once_close(once);
+}
+
 /* Started, sent, finished and not taken, asleep: nothing is touched after the end. */
 static void closing_ends_what_is_in_flight(struct suite *suite)
 {
@@ -310,6 +353,7 @@ static void arguments_are_checked(struct suite *suite)
     assert_null(pipeline);
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_next(NULL, &done));
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_poll(NULL, &done));
+    CHECK_RESULT(MCDS_INVALID, mcds_pipeline_end_wait(NULL, 1));
     CHECK_RESULT(MCDS_OK, mcds_pipeline_open(suite->store, NULL, &pipeline));
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_next(pipeline, NULL));
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_poll(pipeline, NULL));
@@ -329,6 +373,7 @@ static const struct suite_case cases[] = {
     CASE_ONCE(each_has_its_own_result),
     CASE_ONCE(structures_mix),
     CASE_ONCE(others_go_on_beside_a_sleeper),
+    CASE_ONCE(a_wait_can_be_ended),
     CASE_ONCE(closing_ends_what_is_in_flight),
     CASE_ONCE(two_pipelines_on_one_store),
     CASE_ONCE(arguments_are_checked),

@@ -117,7 +117,7 @@ static enum mcds__step ask_part(struct mcds__queue_next *next, uint8_t stage)
 static enum mcds__step end_round(struct mcds__queue_next *next, int64_t wake_ms)
 {
     struct mcds__operation *operation = &next->base;
-    assert(next->wait_until_ns <= operation->deadline_ns);
+    assert(next->wait_until_ns <= operation->deadline_ns || operation->ends_wait);
     if (next->job->is_held)
         return ask_held_done(next);
     mcds__queue_set_idle(next->work.queue, true);
