@@ -7,7 +7,7 @@
 from .aio import Aio
 from .aio_lock import AioLease, AioLock
 from .array import AioArray, Array, PipelineArray
-from .cache import AioCache, Cache, Claim, PipelineCache
+from .cache import AioCache, AioClaim, Cache, Claim, PipelineCache
 from .counter import (AioCounter, AioSumCounter, Counter, CounterValue, PipelineCounter,
                       PipelineSumCounter, SumCounter)
 from .errors import (Ambiguous, Busy, Corrupt, Error, Exists, Expired, Full, Invalid, Io, Lost,
@@ -18,7 +18,7 @@ from .limit import AioLimit, Limit, LimitForm, LimitValue, PipelineLimit, Take
 from .list import AioList, List, PipelineList
 from .lock import Holder, Lease, Lock, PipelineLock
 from .log import AioLog, Event, Log, LogCursor, PipelineLog
-from .once import AioOnce, Once, OnceState, PipelineOnce, Run
+from .once import AioOnce, AioRun, Once, OnceState, PipelineOnce, Run
 from .pipeline import Pipeline, Result
 from .queue import AioJob, AioQueue, Job, JobEntry, JobState, PipelineQueue, Queue, QueueCounts
 from .semaphore import (AioPermit, AioSemaphore, Permit, PermitHolder, PipelineSemaphore,
@@ -33,9 +33,9 @@ from .visitors import (AioOnline, AioVisitors, Members, Online, OnlineValue, Pip
 __version__ = version()
 
 __all__ = [
-    "Aio", "AioArray", "AioCache", "AioCounter", "AioIds", "AioJob", "AioLease", "AioLimit",
-    "AioList", "AioLock", "AioLog", "AioOnce", "AioOnline", "AioPermit", "AioQueue",
-    "AioSemaphore", "AioSet", "AioSumCounter", "AioTable", "AioViews", "AioVisitors",
+    "Aio", "AioArray", "AioCache", "AioClaim", "AioCounter", "AioIds", "AioJob", "AioLease",
+    "AioLimit", "AioList", "AioLock", "AioLog", "AioOnce", "AioOnline", "AioPermit", "AioQueue",
+    "AioRun", "AioSemaphore", "AioSet", "AioSumCounter", "AioTable", "AioViews", "AioVisitors",
     "Ambiguous", "Array", "Bag", "Busy", "Cache", "Claim", "Corrupt", "Counter", "CounterValue",
     "Cursor", "Error", "Event", "Exists", "Expired", "Finding", "Full", "Holder", "Ids",
     "Invalid", "Io", "Job", "JobEntry", "JobState", "Lease", "Limit", "LimitForm", "LimitValue",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 from types import TracebackType
-from typing import Any, Deque, Dict, List, Optional, Tuple, Type
+from typing import Any, Deque, Dict, Generator, Iterator, List, Optional, Tuple, Type
 
 from ._binding import ffi, lib
 from .aio_lock import AioLock
@@ -34,6 +34,33 @@ DEPTH = 4096
 TURN = 1024
 
 
+class Operation(asyncio.Future[Any]):
+    """What an awaited call returns. If it is cancelled, the operation begins no further request."""
+
+    driver: "Driver"
+    plan: Plan[Any]
+    tag = 0  #: of the pipeline; 0: not started
+
+    def cancel(self, msg: Optional[Any] = None) -> bool:
+        is_cancelled = super().cancel(msg)
+        if is_cancelled:
+            self.driver.end_wait(self.tag)
+        return is_cancelled
+
+
+class Claiming(Operation):
+    """The same for a call that claims: where nobody gets the claim, it is given back."""
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        try:
+            return (yield from super().__await__())
+        except asyncio.CancelledError:
+            # The awaiting task was cancelled when the result had come, but before it got it.
+            if self.done() and not self.cancelled() and self.exception() is None:
+                self.driver.give_back(self.plan, 0)
+            raise
+
+
 class Driver:
     """A pipeline in an event loop. Only the thread of the loop uses it."""
 
@@ -42,9 +69,9 @@ class Driver:
         check(lib.mcds_pipeline_open(core.handle,
                                      new_options("mcds_pipeline_options", depth=DEPTH), out))
         self._pipeline: Optional[Any] = ffi.gc(out[0], lib.mcds_pipeline_close)
-        self._loop = loop
-        self._running: Dict[int, Tuple[Plan[Any], "asyncio.Future[Any]"]] = {}
-        self._waiting: Deque[Tuple[Plan[Any], "asyncio.Future[Any]"]] = collections.deque()
+        self.loop = loop
+        self._running: Dict[int, Operation] = {}
+        self._waiting: Deque[Operation] = collections.deque()
         self._tag = 0
         self._fd = -1
         self._next: Optional[asyncio.Handle] = None  # the turn that is due
@@ -53,36 +80,59 @@ class Driver:
         self._done = ffi.new("mcds_completion[]", TURN)
         self._code = ffi.new("int *")
 
-    def start(self, plan: Plan[Any]) -> "asyncio.Future[Any]":
-        future = self._loop.create_future()
+    def start(self, plan: Plan[Any]) -> Operation:
+        operation = (Operation if plan.give_back is None else Claiming)(loop=self.loop)
+        operation.driver = self
+        operation.plan = plan
         if self._pipeline is None:
-            future.set_exception(Invalid("the store is closed"))
+            operation.set_exception(Invalid("the store is closed"))
         elif self._waiting or len(self._running) >= DEPTH:
-            self._waiting.append((plan, future))
+            self._waiting.append(operation)
         else:
-            self._launch(plan, future)
+            self._launch(operation)
             if not self._is_soon:
                 self._turn_soon()
-        return future
+        return operation
 
-    def _launch(self, plan: Plan[Any], future: "asyncio.Future[Any]") -> None:
-        self._tag = tag = self._tag + 1
-        self._running[tag] = (plan, future)
+    def _launch(self, operation: Operation) -> None:
+        plan = operation.plan
+        self._tag = operation.tag = tag = self._tag + 1
+        self._running[tag] = operation
         try:
             code = plan.start(*plan.arguments, self._pipeline, tag)
         except CONVERSION as error:
             del self._running[tag]
-            future.set_exception(error)
+            operation.set_exception(error)
             return
         if code != 0:
             del self._running[tag]
-            future.set_exception(error_of(code))
+            operation.set_exception(error_of(code))
+
+    def end_wait(self, tag: int) -> None:
+        """The caller has left. What the operation has under way is answered."""
+        if self._pipeline is not None and tag in self._running:
+            if lib.mcds_pipeline_end_wait(self._pipeline, tag) == 0 and not self._is_soon:
+                self._turn_soon()
+
+    def give_back(self, plan: Plan[Any], code: int) -> None:
+        """What the operation has claimed, and its caller does not get."""
+        if plan.give_back is not None:
+            self._run_each(plan.give_back(code))
+
+    def _run_each(self, plans: Iterator[Plan[Any]]) -> None:
+        def go_on(done: "asyncio.Future[Any]") -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._run_each(plans)
+
+        plan = next(plans, None)
+        if plan is not None:
+            self.start(plan).add_done_callback(go_on)
 
     def _turn_soon(self) -> None:
         """At once, but after what the loop has ready: that may start more."""
         if self._next is not None:
             self._next.cancel()
-        self._next = self._loop.call_soon(self._turn)
+        self._next = self.loop.call_soon(self._turn)
         self._is_soon = True
 
     def _readable(self) -> None:
@@ -104,9 +154,9 @@ class Driver:
             return
         self._finish(count)
         while self._waiting and len(self._running) < DEPTH:
-            plan, future = self._waiting.popleft()
-            if not future.cancelled():
-                self._launch(plan, future)
+            operation = self._waiting.popleft()
+            if not operation.cancelled():
+                self._launch(operation)
         self._arm(count > 0 and self._code[0] == 0)
 
     def _finish(self, count: int) -> None:
@@ -114,15 +164,18 @@ class Driver:
         pop = self._running.pop
         for i in range(count):
             completion = done[i]
-            plan, future = pop(completion.tag)
+            operation = pop(completion.tag)
+            plan = operation.plan
             try:
                 value = plan.take(completion.result, plan.out)
             except BaseException as error:
-                if not future.cancelled():
-                    future.set_exception(error)
+                if not operation.cancelled():
+                    operation.set_exception(error)
             else:
-                if not future.cancelled():
-                    future.set_result(value)
+                if not operation.cancelled():
+                    operation.set_result(value)
+            if operation.cancelled():
+                self.give_back(plan, completion.result)
 
     def _arm(self, has_more: bool) -> None:
         if not self._running:
@@ -134,22 +187,21 @@ class Driver:
         lib.mcds_pipeline_prepare(self._pipeline, self._wait)
         if self._fd < 0 <= self._wait.fd:
             self._fd = self._wait.fd
-            self._loop.add_reader(self._fd, self._readable)
+            self.loop.add_reader(self._fd, self._readable)
         if self._wait.timeout_ms == 0:
             self._turn_soon()
         elif self._wait.timeout_ms > 0:
-            self._next = self._loop.call_later(self._wait.timeout_ms / 1000, self._turn)
+            self._next = self.loop.call_later(self._wait.timeout_ms / 1000, self._turn)
 
     def _unwatch(self) -> None:
         if self._fd >= 0:
-            self._loop.remove_reader(self._fd)
+            self.loop.remove_reader(self._fd)
             self._fd = -1
 
     def _fail_all(self, error: Error) -> None:
-        started = [future for _, future in self._running.values()]
-        for future in started + [future for _, future in self._waiting]:
-            if not future.done():
-                future.set_exception(error)
+        for operation in [*self._running.values(), *self._waiting]:
+            if not operation.done():
+                operation.set_exception(error)
         self._running.clear()
         self._waiting.clear()
 
@@ -158,7 +210,7 @@ class Driver:
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is None:
             return
-        is_open = not self._loop.is_closed()
+        is_open = not self.loop.is_closed()
         if is_open:
             self._unwatch()
         ffi.release(pipeline)  # until then C may write to what the plans keep
@@ -170,6 +222,9 @@ class Driver:
 
 class Aio:
     """The store in an event loop: every operation is awaited, thousands may be in flight.
+
+    If the await of a call is cancelled, the call begins no further request. A change whose request
+    is under way may or may not be applied. What that request claims is given back.
 
     >>> async def main():
     ...     aio = s.aio

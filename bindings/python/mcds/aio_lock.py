@@ -86,15 +86,9 @@ class AioBlock(Leased):
         until = None if wait is None else time.monotonic() + wait
         lease = self._new_aio()
         while True:
-            plan = Plan(self._acquiring.acquire, self._acquiring.acquire_start,
-                        (self._opened.handle, slice_ms(until), lease._held), take_none)
             try:
-                await lease._run(plan)
+                await self._runner._start(self._acquire_plan(lease, slice_ms(until)))
                 return lease
-            except asyncio.CancelledError:
-                if lease.fence > 0 and lease.remaining > 0:
-                    self._runner._start(lease._release_plan()).add_done_callback(_forget)
-                raise
             except Error as failure:
                 error = failure
             if until is not None and time.monotonic() >= until or not goes_on(error, wait):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Awaitable, Callable, Iterable, Optional, ParamSpec, Tuple
+from typing import (Any, Awaitable, Callable, Iterable, Iterator, Optional, ParamSpec, Tuple,
+                    Type, TypeVar)
 
 from ._binding import ffi, lib
 from .core import Core, Opened
@@ -87,12 +88,13 @@ def open_cache(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None,
                      tuple(options.values()))
 
 
-class Claim:
+class ClaimBase:
     """The right to fill a key, for a loop of one's own. The one that has it calls put, fail or
     release."""
 
-    def __init__(self, opened: Opened, claim: Any, value: Optional[bytes]) -> None:
-        self._opened = opened
+    def __init__(self, plans: "CachePlans", claim: Any, value: Optional[bytes]) -> None:
+        self._runner = plans._runner
+        self._opened = plans._opened
         self._claim = claim
         #: The stale value; None: there is none.
         self.value = value
@@ -108,41 +110,56 @@ class Claim:
         return bool(self._claim.state == lib.MCDS_CACHE_MISSING)
 
     def _put_plan(self, value: Optional[Bytes]) -> Plan[bool]:
+        """Store the value; None: the source has nothing. False: the claim is over, not stored."""
         pair = None if value is None else as_bytes(value)
         held = ffi.NULL if pair is None else ffi.new("mcds_bytes *", pair)
         return Plan(lib.mcds_cache_put, lib.mcds_cache_put_start,
                     (self._opened.handle, self._claim, held), take_stored, (held, pair))
 
-    def _fail_plan(self, sentence: Bytes) -> Plan[bool]:
+    def _fail_plan(self, sentence: Bytes = "") -> Plan[bool]:
+        """The source could not be read: every caller gets this until the rest is over."""
         return Plan(lib.mcds_cache_fail, lib.mcds_cache_fail_start,
                     (self._opened.handle, self._claim, as_bytes(sentence)), take_stored)
 
     def _renew_plan(self) -> Plan[bool]:
+        """Keep the claim for a fill that takes longer. False: it is over."""
         return Plan(lib.mcds_cache_renew, lib.mcds_cache_renew_start,
                     (self._opened.handle, self._claim), take_stored)
 
     def _release_plan(self) -> Plan[bool]:
+        """Give the claim back: the next caller fills the key."""
         return Plan(lib.mcds_cache_release, lib.mcds_cache_release_start,
                     (self._opened.handle, self._claim), take_stored)
 
-    def put(self, value: Optional[Bytes]) -> bool:
-        """Store the value; None: the source has nothing. False: the claim is over, not stored."""
-        return self._put_plan(value).wait()
-
-    def fail(self, sentence: Bytes = "") -> bool:
-        """The source could not be read: every caller gets this until the rest is over."""
-        return self._fail_plan(sentence).wait()
-
-    def renew(self) -> bool:
-        """Keep the claim for a fill that takes longer. False: it is over."""
-        return self._renew_plan().wait()
-
-    def release(self) -> bool:
-        """Give the claim back: the next caller fills the key."""
-        return self._release_plan().wait()
-
     def __repr__(self) -> str:
-        return f"<mcds.Claim {'mine' if self.mine else 'not mine'}>"
+        return f"<mcds.{type(self).__name__} {'mine' if self.mine else 'not mine'}>"
+
+
+class Claim(ClaimBase):
+    """The right to fill a key, for a loop of one's own. The one that has it calls put, fail or
+    release."""
+
+    put = waiting(ClaimBase._put_plan)
+    fail = waiting(ClaimBase._fail_plan)
+    renew = waiting(ClaimBase._renew_plan)
+    release = waiting(ClaimBase._release_plan)
+
+
+class AioClaim(ClaimBase):
+    """The same in an event loop: its operations are awaited.
+
+    >>> async def main():
+    ...     claim = await s.aio.cache("pages").look("/contact")
+    ...     await claim.put("<html>")
+    ...     return (await s.aio.cache("pages").look("/contact")).value
+    >>> asyncio.run(main())
+    b'<html>'
+    """
+
+    put = awaited(ClaimBase._put_plan)
+    fail = awaited(ClaimBase._fail_plan)
+    renew = awaited(ClaimBase._renew_plan)
+    release = awaited(ClaimBase._release_plan)
 
 
 def take_stored(code: int, out: Any) -> bool:
@@ -158,6 +175,9 @@ def failure_of(code: int, value: Any) -> BaseException:
     error = error_of(code)
     said = read_value(value).decode(errors="replace")
     return Io(f"{error}: {said}") if isinstance(error, Io) and said else error
+
+
+C = TypeVar("C", bound=ClaimBase)
 
 
 class CachePlans(Structure):
@@ -191,8 +211,9 @@ class CachePlans(Structure):
               wait: Optional[Seconds] = None) -> Plan[Claim]:
         """The value of a key, and the claim to fill it, for a loop of one's own.
 
-        wait  seconds to wait for the fill of another, then Busy. An interrupt of the wait leaves at
-              most a claim, which ends after `fill`
+        wait  seconds to wait for the fill of another, then Busy. A caller that is interrupted or
+              cancelled gives back what a request under way claims; if the reply to that request is
+              late, the claim ends after `fill`
 
         >>> s.cache("pages").forget("/about")
         >>> claim = s.cache("pages").look("/about")
@@ -203,19 +224,26 @@ class CachePlans(Structure):
         >>> s.cache("pages").look("/about").value
         b'<html>'
         """
+        return self._look_as(Claim, key, tags, wait)
+
+    def _look_as(self, kind: Type[C], key: Bytes, tags: Iterable[Bytes],
+                 wait: Optional[Seconds]) -> Plan[C]:
         array, kept = as_tags(tags)
         value = new_value()
         claim = ffi.new("mcds_cache_claim *")
-        opened = self._opened
 
-        def take(code: int, out: Any) -> Claim:
+        def give_back(code: int) -> Iterator[Plan[Any]]:
+            if claim.mine:
+                yield ClaimBase(self, claim, None)._release_plan()
+
+        def take(code: int, out: Any) -> C:
             if code not in (0, NOT_FOUND):
                 raise failure_of(code, value)
-            return Claim(opened, claim, read_value(value) if code == 0 else None)
+            return kind(self, claim, read_value(value) if code == 0 else None)
 
         return Plan(lib.mcds_cache_look, lib.mcds_cache_look_start,
-                    (opened.handle, as_bytes(key), array, len(kept), as_ms(wait), value, claim),
-                    take, (array, kept, value, claim), waits=bool(wait))
+                    (self._opened.handle, as_bytes(key), array, len(kept), as_ms(wait), value, claim),
+                    take, (array, kept, value, claim), waits=bool(wait), give_back=give_back)
 
     def _forget(self, key: Bytes) -> Plan[None]:
         """Forget the value of a key. A fill that is under way is not stored."""
@@ -308,7 +336,12 @@ class PipelineCache(CachePlans):
 class AioCache(CachePlans):
     """A cache whose operations and fills are awaited."""
 
-    look = awaited(CachePlans._look)
+    @awaited
+    def look(self, key: Bytes, tags: Iterable[Bytes] = (),
+             wait: Optional[Seconds] = None) -> Plan[AioClaim]:
+        """The value of a key, and the claim to fill it; as of a Cache."""
+        return self._look_as(AioClaim, key, tags, wait)
+
     forget = awaited(CachePlans._forget)
     expire = awaited(CachePlans._expire)
     forget_tag = awaited(CachePlans._forget_tag)
@@ -320,18 +353,18 @@ class AioCache(CachePlans):
     async def fetch(self, key: Bytes, fill: AwaitedFill, tags: Iterable[Bytes] = (),
                     wait: Seconds = 15) -> Optional[bytes]:
         """The value of a key; awaits fill(key) if this is the caller that fills it."""
-        claim: Claim = await self.look(key, tags, wait)
+        claim: AioClaim = await self.look(key, tags, wait)
         if not claim.mine:
             return claim.value
         try:
             value = await fill(encode(key))
         except Exception as error:
-            await self._runner._start(claim._fail_plan(describe(error)))
+            await claim.fail(describe(error))
             if claim.value is not None:
                 return claim.value
             raise
         except BaseException:  # cancelled: the next caller fills the key
-            await self._runner._start(claim._release_plan())
+            await claim.release()
             raise
-        await self._runner._start(claim._put_plan(value))
+        await claim.put(value)
         return None if value is None else encode(value)

@@ -7,7 +7,7 @@ import functools
 import threading
 import time
 from types import TracebackType
-from typing import Any, List, Optional, Tuple, Type
+from typing import Any, Iterator, List, Optional, Tuple, Type
 
 from ._binding import ffi, lib
 from .core import Core, Opened
@@ -246,6 +246,16 @@ class Leased(Structure):
     def _acquiring(self) -> Calls:
         return SHARED_CALLS if self._chosen.shared else self._calls
 
+    def _acquire_plan(self, tenure: Tenure, wait_ms: int) -> Plan[None]:
+        """Wait so long for it."""
+        def give_back(code: int) -> Iterator[Plan[Any]]:
+            if code == lib.MCDS_AMBIGUOUS or tenure.remaining > 0:
+                yield tenure._release_plan()
+
+        return Plan(self._acquiring.acquire, self._acquiring.acquire_start,
+                    (self._opened.handle, wait_ms, tenure._held), take_none, tenure,
+                    give_back=give_back)
+
 
 class LockPlans(Leased):
     def _try_acquire(self) -> Plan[Optional[Lease]]:
@@ -312,28 +322,17 @@ class Block(Leased):
     def _acquire(self) -> Any:
         wait = self._chosen.wait
         until = None if wait is None else time.monotonic() + wait
-        lease = ffi.new(self._calls.held)
-        handle = self._opened.handle
+        lease = self._new(ffi.new(self._calls.held))
         while True:
-            code = self._acquire_slice(handle, slice_ms(until), lease)
+            code = self._acquire_plan(lease, slice_ms(until)).run(store_of(self))
             if code == 0:
-                return self._new(lease)
+                return lease
             error = error_of(code)
             if until is not None and time.monotonic() >= until or not goes_on(error, wait):
                 break
         if isinstance(error, Ambiguous):
-            self._calls.release(handle, lease)
+            self._calls.release(lease._handle, lease._held)
         raise error
-
-    def _acquire_slice(self, handle: Any, wait_ms: int, lease: Any) -> int:
-        plan = Plan(self._acquiring.acquire, self._acquiring.acquire_start,
-                    (handle, wait_ms, lease), take_none)
-        try:
-            return plan.run(store_of(self))
-        except BaseException:  # an interrupt
-            if self._calls.remaining_ms(handle, lease) > 0:
-                self._calls.release(handle, lease)
-            raise
 
     def _leases(self) -> List[Lease]:
         """Those of the with blocks that this thread is in."""

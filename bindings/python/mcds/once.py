@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Awaitable, Callable, NamedTuple, Optional
+from typing import Any, Awaitable, Callable, Iterator, NamedTuple, Optional, Type, TypeVar
 
 from ._binding import ffi, lib
 from .core import Core, Opened
@@ -46,11 +46,13 @@ def open_once(core: Core, name: Bytes, *, keep: Optional[Seconds] = None,
                      tuple(options.values()))
 
 
-class Run:
+class RunBase:
     """What a begin has returned: the result, or the claim of the caller that does the work."""
 
-    def __init__(self, opened: Opened, run: Any, result: Optional[bytes], code: int) -> None:
-        self._opened = opened
+    def __init__(self, plans: "OncePlans", run: Any, result: Optional[bytes],
+                 code: int) -> None:
+        self._runner = plans._runner
+        self._opened = plans._opened
         self._run = run
         #: The result; None: this caller does the work.
         self.result = result
@@ -72,32 +74,50 @@ class Run:
         return float(self._run.until_ms / 1000)
 
     def _finish_plan(self, result: Bytes, code: int = 0) -> Plan[None]:
+        """Store the result. Lost: the claim has ended; the result is not stored."""
         pair = as_bytes(result)
         return Plan(lib.mcds_once_finish, lib.mcds_once_finish_start,
                     (self._opened.handle, self._run, code, pair), take_none, pair)
 
     def _renew_plan(self) -> Plan[None]:
+        """Extend the claim. Lost: it has ended."""
         return Plan(lib.mcds_once_renew, lib.mcds_once_renew_start,
                     (self._opened.handle, self._run), take_none)
 
     def _abandon_plan(self) -> Plan[None]:
+        """Give the claim back, if the work certainly was not done: the next caller does it."""
         return Plan(lib.mcds_once_abandon, lib.mcds_once_abandon_start,
                     (self._opened.handle, self._run), take_none)
 
-    def finish(self, result: Bytes, code: int = 0) -> None:
-        """Store the result. Lost: the claim has ended; the result is not stored."""
-        self._finish_plan(result, code).wait()
-
-    def renew(self) -> None:
-        """Extend the claim. Lost: it has ended."""
-        self._renew_plan().wait()
-
-    def abandon(self) -> None:
-        """Give the claim back, if the work certainly was not done: the next caller does it."""
-        self._abandon_plan().wait()
-
     def __repr__(self) -> str:
-        return f"<mcds.Run {'mine' if self.mine else 'not mine'}>"
+        return f"<mcds.{type(self).__name__} {'mine' if self.mine else 'not mine'}>"
+
+
+class Run(RunBase):
+    """What a begin has returned: the result, or the claim of the caller that does the work."""
+
+    finish = waiting(RunBase._finish_plan)
+    renew = waiting(RunBase._renew_plan)
+    abandon = waiting(RunBase._abandon_plan)
+
+
+class AioRun(RunBase):
+    """The same in an event loop: its operations are awaited.
+
+    >>> async def main():
+    ...     run = await s.aio.once("mails").begin("welcome:8")
+    ...     await run.finish(b"sent")
+    ...     return (await s.aio.once("mails").begin("welcome:8")).result
+    >>> asyncio.run(main())
+    b'sent'
+    """
+
+    finish = awaited(RunBase._finish_plan)
+    renew = awaited(RunBase._renew_plan)
+    abandon = awaited(RunBase._abandon_plan)
+
+
+R = TypeVar("R", bound=RunBase)
 
 
 class OncePlans(Structure):
@@ -105,8 +125,9 @@ class OncePlans(Structure):
         """The result of a key, or the claim to do its work.
 
         request  what is asked for; Exists: the key was used for another request
-        wait     how long to wait while another caller does it, then Busy. An interrupt of the wait
-                 leaves at most a claim, which ends after the option `run`
+        wait     how long to wait while another caller does it, then Busy. A caller that is
+                 interrupted or cancelled gives back what a request under way claims; if the reply to
+                 that request is late, the claim ends after the option `run`
 
         >>> run = s.once("mails").begin("welcome:7")
         >>> run.mine
@@ -115,20 +136,27 @@ class OncePlans(Structure):
         >>> s.once("mails").begin("welcome:7").result
         b'sent'
         """
+        return self._begin_as(Run, key, request, wait)
+
+    def _begin_as(self, kind: Type[R], key: Bytes, request: Bytes,
+                  wait: Optional[Seconds]) -> Plan[R]:
         asked = as_bytes(request)
         value = new_value()
         run = ffi.new("mcds_once_run *")
         code_out = ffi.new("int32_t *")
-        opened = self._opened
 
-        def take(code: int, out: Any) -> Run:
+        def give_back(code: int) -> Iterator[Plan[Any]]:
+            if run.mine or run.doubt:
+                yield RunBase(self, run, None, 0)._abandon_plan()
+
+        def take(code: int, out: Any) -> R:
             if code != 0:
                 raise error_of(code)
-            return Run(opened, run, None if run.mine else read_value(value), int(code_out[0]))
+            return kind(self, run, None if run.mine else read_value(value), int(code_out[0]))
 
         return Plan(lib.mcds_once_begin, lib.mcds_once_begin_start,
-                    (opened.handle, as_bytes(key), asked, as_ms(wait), run, value, code_out), take,
-                    (asked, value, run, code_out), waits=bool(wait))
+                    (self._opened.handle, as_bytes(key), asked, as_ms(wait), run, value, code_out),
+                    take, (asked, value, run, code_out), waits=bool(wait), give_back=give_back)
 
     def _settle(self, key: Bytes, result: Bytes, code: int = 0) -> Plan[None]:
         """Store a result without a claim. Exists: the key has one. Busy: a caller does the work."""
@@ -195,7 +223,12 @@ class PipelineOnce(OncePlans):
 class AioOnce(OncePlans):
     """Once, whose operations and work are awaited."""
 
-    begin = awaited(OncePlans._begin)
+    @awaited
+    def begin(self, key: Bytes, request: Bytes = b"",
+              wait: Optional[Seconds] = None) -> Plan[AioRun]:
+        """The result of a key, or the claim to do its work; as of a Once."""
+        return self._begin_as(AioRun, key, request, wait)
+
     settle = awaited(OncePlans._settle)
     forget = awaited(OncePlans._forget)
     get = awaited(OncePlans._get)
@@ -204,14 +237,14 @@ class AioOnce(OncePlans):
                   wait: Seconds = 60) -> bytes:
         """The result of work(), which one caller awaits. If it raises, the next caller does the
         work; strict: nobody does it again, until the key is settled or forgotten."""
-        run: Run = await self.begin(key, request, wait)
+        run: AioRun = await self.begin(key, request, wait)
         if run.result is not None:
             return run.result
         try:
             result = encode(await work())
         except BaseException:
             if not run.strict:
-                await self._runner._start(run._abandon_plan())
+                await run.abandon()
             raise
-        await self._runner._start(run._finish_plan(result))
+        await run.finish(result)
         return result

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import datetime
 import functools
-from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable, Optional,
-                    ParamSpec, Tuple, TypeVar, Union)
+from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable, Iterator,
+                    Optional, ParamSpec, Tuple, TypeVar, Union)
 
 from ._binding import ffi, lib
 from .errors import error_of
@@ -49,18 +49,22 @@ class Plan(Generic[T]):
     """What to call, and how to read the result. It keeps alive what C reads and writes.
 
     `waits`: the call may wait for other callers, longer than the store's timeout.
+    `give_back`: for a caller that has left. From the result code it makes the plans that give back
+    what the operation has claimed; each begins after the one before has succeeded.
     """
 
-    __slots__ = ("call", "start", "arguments", "take", "out", "waits")
+    __slots__ = ("call", "start", "arguments", "take", "out", "waits", "give_back")
 
     def __init__(self, call: Any, start: Any, arguments: Tuple[Any, ...],
-                 take: Callable[[int, Any], T], out: Any = None, waits: bool = False) -> None:
+                 take: Callable[[int, Any], T], out: Any = None, waits: bool = False,
+                 give_back: Optional[GiveBack] = None) -> None:
         self.call = call
         self.start = start
         self.arguments = arguments
         self.take = take
         self.out = out
         self.waits = waits
+        self.give_back = give_back
 
     def wait(self) -> T:
         return self.take(self.call(*self.arguments), self.out)
@@ -68,8 +72,8 @@ class Plan(Generic[T]):
     def run(self, store: Any) -> int:
         """The result code. Signals are handled meanwhile; a handler that raises ends the wait.
 
-        The request that is under way then may be applied once, also later. What it has claimed
-        ends by its own lease.
+        No further request begins then. What the last one has claimed is given back; if its reply
+        does not come at once, the claim ends by its own lease.
         """
         pipelines = ffi.new("mcds_pipeline **")
         code: int = lib.mcds_pipeline_open(store, ONE_OPERATION, pipelines)
@@ -82,8 +86,25 @@ class Plan(Generic[T]):
             while code == PENDING:
                 code = lib.mcds_py_run(pipelines[0], LOOK_MS)
             return code
+        except BaseException:
+            if self.give_back is not None:
+                self._leave(pipelines[0], self.give_back)
+            raise
         finally:
             lib.mcds_pipeline_close(pipelines[0])
+
+    def _leave(self, pipeline: Any, give_back: GiveBack) -> None:
+        """After an interrupt: end the wait, and give back what was claimed."""
+        lib.mcds_pipeline_end_wait(pipeline, 0)
+        code = lib.mcds_py_run(pipeline, LOOK_MS)
+        if code != PENDING:
+            for plan in give_back(code):
+                if plan.call(*plan.arguments) != 0:
+                    return
+
+
+#: Plans that give back a claim.
+GiveBack = Callable[[int], Iterator[Plan[Any]]]
 
 
 def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate[O, P], T]:

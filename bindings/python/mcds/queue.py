@@ -65,7 +65,7 @@ def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tr
     options = {"visible_ms": as_ms(visible), "tries": tries,
                "flags": lib.MCDS_QUEUE_MAY_LOSE if may_lose else 0}
     return core.open("queue", encode_name(name), new_options("mcds_queue_options", **options),
-                     tuple(options.values()))
+                     tuple(options.values()), tries)
 
 
 class JobBase:
@@ -134,13 +134,25 @@ class QueuePlans(Structure):
         """The first job that is due, claimed; None: there was none within `wait` seconds. So `with
         queue.next() as job` fails where no job is due; `jobs` ends there.
 
-        An interrupt of the wait leaves at most a claim: the job is due again after `visible`.
+        A caller that is interrupted or cancelled gives the job of a request under way back, which
+        costs a try; a job at its last try is pushed again. If the reply to that request is late, the
+        job is due again after `visible`.
 
         after  a job of this worker, which is done: the same request says so. Its `was_lost` then
                says whether its claim had ended before
         """
         value = new_value()
         job = ffi.new("mcds_job *", after._job[0] if after is not None else {})
+
+        def give_back(code: int) -> Iterator[Plan[Any]]:
+            claimed = JobBase(self, job, read_value(value))
+            if not claimed.held or after is not None and is_same(job, after._job):
+                return
+            if claimed.tries != self._opened.kept:
+                yield self._again(claimed)
+                return
+            yield self._push(claimed.data)
+            yield self._done(claimed)
 
         def take(code: int, out: Any) -> Optional[JobBase]:
             if after is not None and (code in (0, NOT_FOUND) or not job.is_held):
@@ -155,7 +167,7 @@ class QueuePlans(Structure):
 
         return Plan(lib.mcds_queue_next, lib.mcds_queue_next_start,
                     (self._opened.handle, as_ms(wait), job, value), take, (job, value),
-                    waits=bool(wait))
+                    waits=bool(wait), give_back=give_back)
 
     def job(self, receipt: str) -> Any:
         """The claim of another process, to end or to extend it. It has no data."""
@@ -213,6 +225,12 @@ class QueuePlans(Structure):
         """Erase the queue with all its jobs. False: there was none."""
         return Plan(lib.mcds_queue_drop, lib.mcds_queue_drop_start, (self._opened.handle,),
                     take_found)
+
+
+def is_same(job: Any, other: Any) -> bool:
+    """Whether both are the same claim."""
+    return bool((job.incarnation, job.part, job.number, job.tries)
+                == (other.incarnation, other.part, other.number, other.tries))
 
 
 def read_entry(record: Tuple[int, int, bytes, bytes]) -> JobEntry:
