@@ -6,6 +6,7 @@ import asyncio
 import builtins
 import dataclasses
 import datetime
+import threading
 import time
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional
 
@@ -44,7 +45,29 @@ def open_log(core: Core, name: Bytes, *, by_arrival: bool = False, late: Optiona
     key = (by_arrival, as_ms(late), as_ms(retention), as_ms(chunk), as_ms(ahead))
     options = new_options("mcds_log_options", flags=lib.MCDS_LOG_BY_ARRIVAL * by_arrival,
                           late_ms=key[1], retention_ms=key[2], chunk_ms=key[3], ahead_ms=key[4])
-    return core.open("log", encode_name(name), options, key)
+    return core.open("log", encode_name(name), options, key, Damage())
+
+
+class Damage:
+    """What reads of a handle have found, and damage() has not returned yet.
+
+    The library reports some losses only to the first read after them. The others are found again by
+    each read, so the numbers are the largest of all reads, not their sum.
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._found = (0, 0)
+
+    def note(self, info: Any) -> None:
+        """Add what one read has found."""
+        with self._mutex:
+            self._found = (max(self._found[0], info.gaps), max(self._found[1], info.corrupt))
+
+    def take(self) -> "tuple[int, int]":
+        with self._mutex:
+            found, self._found = self._found, (0, 0)
+        return found
 
 
 class LogCursor:
@@ -144,14 +167,53 @@ class LogPlans(Structure):
 
     def _read(self, first: Optional[When] = None, last: Optional[When] = None, *, limit: int = 0,
               newest_first: bool = False) -> Plan["builtins.list[Event]"]:
-        """The events of a range, in memory, at most `limit` (0: all)."""
-        return read_all(lib.mcds_log_scan, lib.mcds_log_scan_start,
+        """The events of a range, in memory, at most `limit` (0: all). `damage` counts losses."""
+        info = new_sized("mcds_log_info")
+        plan = read_all(lib.mcds_log_scan, lib.mcds_log_scan_start,
                         (self._opened.handle, to_range(first, last, limit, newest_first)),
-                        collect_event, to_event, (ffi.NULL,))
+                        collect_event, to_event, (info,))
 
-    def _scan(self, log_range: Any, info: Any = ffi.NULL) -> Callable[[Any], int]:
-        return lambda buffer: int(lib.mcds_log_scan(self._opened.handle, log_range, collect_event,
-                                                    buffer, info))
+        def take(code: int, out: Any) -> "builtins.list[Event]":
+            self._damaged.note(info)
+            return plan.take(code, out)
+
+        return Plan(plan.call, plan.start, plan.arguments, take, plan.out)
+
+    def _damage(self) -> Plan["tuple[int, int]"]:
+        """How many gaps and corrupt places there are. This reads the whole log.
+
+        A gap is a place where events are missing that the store should hold. What earlier reads of
+        this store's log have found is included, once: `events` and `read` skip what is lost.
+
+        >>> s.log("deploys").damage()
+        (0, 0)
+        """
+        info = new_sized("mcds_log_info")
+        buffer = new_buffer()
+        lib.mcds_py_buffer_count_only(buffer)
+
+        def take(code: int, out: Any) -> "tuple[int, int]":
+            self._damaged.note(info)
+            check_scan(code, buffer)
+            return self._damaged.take()
+
+        return Plan(lib.mcds_log_scan, lib.mcds_log_scan_start,
+                    (self._opened.handle, ffi.NULL, collect_event, buffer, info), take, buffer)
+
+    @property
+    def _damaged(self) -> Damage:
+        damage: Damage = self._opened.kept
+        return damage
+
+    def _scan(self, log_range: Any) -> Callable[[Any], int]:
+        def scan(buffer: Any) -> int:
+            info = new_sized("mcds_log_info")
+            code: int = lib.mcds_log_scan(self._opened.handle, log_range, collect_event, buffer,
+                                          info)
+            self._damaged.note(info)
+            return code
+
+        return scan
 
 
 class Log(LogPlans):
@@ -160,11 +222,13 @@ class Log(LogPlans):
     put = waiting(LogPlans._put)
     put_many = waiting(LogPlans._put_many)
     tail = waiting(LogPlans._tail)
+    damage = waiting(LogPlans._damage)
     drop = waiting(LogPlans._drop)
 
     def events(self, first: Optional[When] = None, last: Optional[When] = None, *, limit: int = 0,
                newest_first: bool = False) -> Iterator[Event]:
         """The events filed from `first` on and before `last`, in parts, at most `limit` (0: all).
+        What is lost is skipped; `damage` counts it, before or afterwards.
 
         >>> for text in ("one", "two", "three"):
         ...     s.log("numbers").put(text)
@@ -173,14 +237,6 @@ class Log(LogPlans):
         """
         for record in Stream(self._scan(to_range(first, last, limit, newest_first))):
             yield to_event(record)
-
-    def damage(self) -> "tuple[int, int]":
-        """How many gaps and corrupt places there are. This reads the whole log."""
-        info = new_sized("mcds_log_info")
-        buffer = new_buffer()
-        lib.mcds_py_buffer_count_only(buffer)
-        check_scan(self._scan(ffi.NULL, info)(buffer), buffer)
-        return int(info.gaps), int(info.corrupt)
 
     def follow(self, cursor: Optional[LogCursor] = None, pause: float = 0.5) -> Iterator[Event]:
         """Events as they are put, for ever; looks again after `pause` seconds without any."""
@@ -202,6 +258,7 @@ class PipelineLog(LogPlans):
     put_many = started(LogPlans._put_many)
     tail = started(LogPlans._tail)
     read = started(LogPlans._read)
+    damage = started(LogPlans._damage)
     drop = started(LogPlans._drop)
 
 
@@ -212,6 +269,7 @@ class AioLog(LogPlans):
     put_many = awaited(LogPlans._put_many)
     tail = awaited(LogPlans._tail)
     read = awaited(LogPlans._read)
+    damage = awaited(LogPlans._damage)
     drop = awaited(LogPlans._drop)
 
     async def events(self, first: Optional[When] = None, last: Optional[When] = None, *,

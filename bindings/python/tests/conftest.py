@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -16,14 +17,12 @@ import pytest
 KINDS = ["memory", "lmdb", "memcached"]
 
 
-@pytest.fixture(scope="session")
-def memcached() -> Iterator[str]:
-    """The URI of a memcached that runs for the whole session."""
+@contextlib.contextmanager
+def serving(path: str) -> Iterator[str]:
+    """The URI of a memcached on this path, which runs until the end of the block."""
     program = shutil.which("memcached")
     if program is None:
         pytest.skip("no memcached")
-    folder = tempfile.mkdtemp(prefix="mcds-python-")
-    path = os.path.join(folder, "memcached.sock")
     user = ["-u", "root"] if os.getuid() == 0 else []
     server = subprocess.Popen([program, "-s", path, "-m", "64", *user])
     try:
@@ -37,7 +36,21 @@ def memcached() -> Iterator[str]:
     finally:
         server.kill()
         server.wait()
-        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def memcached() -> Iterator[str]:
+    """The URI of a memcached that runs for the whole session."""
+    with tempfile.TemporaryDirectory(prefix="mcds-python-") as folder:
+        with serving(os.path.join(folder, "memcached.sock")) as uri:
+            yield uri
+
+
+@pytest.fixture
+def restarted() -> Iterator[Callable[[], "contextlib.AbstractContextManager[str]"]]:
+    """Starts a memcached, again and again on the same path."""
+    with tempfile.TemporaryDirectory(prefix="mcds-python-") as folder:
+        yield lambda: serving(os.path.join(folder, "memcached.sock"))
 
 
 spaces = 0

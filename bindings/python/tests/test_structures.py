@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import datetime
 import time
 from typing import Any, Callable, Dict, List, Tuple
@@ -250,6 +252,42 @@ def test_log(s: mcds.Store) -> None:
     with pytest.raises(mcds.Invalid):
         mcds.LogCursor.load("no cursor")
     assert log.drop() and not log.drop()
+
+
+READS: "dict[str, Callable[[mcds.Log], Any]]" = {
+    "damage": lambda log: [], "events": lambda log: list(log.events()),
+    "first event": lambda log: [next(log.events(limit=1))],
+    "aio": lambda log: asyncio.run(awaited_events(log._runner)),
+    "pipeline": lambda log: piped_events(log._runner)}
+
+
+async def awaited_events(s: mcds.Store) -> List[mcds.Event]:
+    found = await s.aio.log("g").read()
+    assert found == [event async for event in s.aio.log("g")]
+    return found
+
+
+def piped_events(s: mcds.Store) -> List[mcds.Event]:
+    with s.pipeline() as p:
+        found = p.log("g").read()
+    return found.result()
+
+
+def test_damage_counts_a_loss_that_another_read_has_found(restarted: Any) -> None:
+    """The library reports the loss of a whole log once to each handle."""
+    with contextlib.ExitStack() as stack:
+        with restarted() as uri:
+            stores = {read: stack.enter_context(mcds.open(uri)) for read in READS}
+            stores["damage"].log("g").put_many(["1", "2"])
+            for store in stores.values():
+                assert len(list(store.log("g"))) == 2 and store.log("g").damage() == (0, 0)
+        with restarted() as uri:
+            with mcds.open(uri) as other:
+                other.log("g").put("new")
+            for read, store in stores.items():
+                assert [event.data for event in READS[read](store.log("g"))] in ([], [b"new"])
+                assert store.log("g").damage() == (1, 0), read
+                assert store.log("g").damage() == (0, 0), read
 
 
 def test_array(s: mcds.Store) -> None:
