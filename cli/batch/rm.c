@@ -15,7 +15,8 @@
 #include "table/nouns.h"
 #include "terminal/progress.h"
 
-#define SHOWN_MAX 20 /* structures that the question names */
+#define SHOWN_MAX 20  /* structures that the question names */
+#define HASHED_MIN 34 /* bytes; the store lists a shorter name as it is */
 
 /* A name on the command line. */
 struct typed {
@@ -29,6 +30,7 @@ struct removal {
     struct typed *typed; /* by name; of equal names the first one typed comes first */
     struct progress progress;
     struct listing listing; /* each with the place of its name among those typed */
+    bool has_hash;          /* the listing has a name that may be a hash */
     bool is_out_of_memory;
 };
 
@@ -83,6 +85,7 @@ static bool visit(void *context, const mcds_listed *listed)
     const struct noun *noun = find_noun(removal->session->nouns, listed->noun);
     size_t place = place_of(removal, listed->name);
     bool is_wanted = is_given(command, OPTION_ALL) || place < command->element_count;
+    removal->has_hash = removal->has_hash || listed->name[0] == '~';
     if (noun == NULL || !is_wanted)
         return true;
     removal->is_out_of_memory = !listing_keep(&removal->listing, noun, place, listed->name);
@@ -159,8 +162,14 @@ static void drop(struct removal *removal, struct ring *ring, const struct found 
     progress_count(&removal->progress, 1);
 }
 
+/* Whether the name may be one of which the store lists only a hash. */
+static bool may_be_hashed(const struct removal *removal, const char *name)
+{
+    return removal->has_hash && strlen(name) >= HASHED_MIN;
+}
+
 /* No structure has the name, so its object has no noun. */
-static void refuse_name(struct ring *ring, const char *name)
+static void refuse_name(const struct removal *removal, struct ring *ring, const char *name)
 {
     struct slot *slot = ring_next(ring);
     static const struct noun nothing = {.word = ""};
@@ -170,10 +179,16 @@ static void refuse_name(struct ring *ring, const char *name)
     slot->command.verb = &drop_verb;
     slot->command.arguments[0] = name;
     slot->command.is_of_several = true;
-    (void)snprintf(sentence, sizeof sentence, "rm: there is no '%.200s'; %s", name,
-                   strpbrk(name, "*?[") == NULL
-                       ? "'mcds ls' lists the names"
-                       : "rm takes names, not patterns; 'mcds ls PATTERN' lists them");
+    if (may_be_hashed(removal, name))
+        (void)snprintf(sentence, sizeof sentence,
+                       "rm: '%.200s' is not listed, but may exist: of a name of more than 100 "
+                       "bytes the store lists only a hash; 'mcds NOUN drop NAME' drops it",
+                       name);
+    else
+        (void)snprintf(sentence, sizeof sentence, "rm: there is no '%.200s'; %s", name,
+                       strpbrk(name, "*?[") == NULL
+                           ? "'mcds ls' lists the names"
+                           : "rm takes names, not patterns; 'mcds ls PATTERN' lists them");
     slot_refuse(slot, STATUS_NO, sentence);
 }
 
@@ -184,7 +199,7 @@ static void drop_named(struct removal *removal, struct ring *ring, size_t place,
     const char *name = removal->command->elements[place].data;
     bool is_there = *next < listing->count && listing->found[*next].place == place;
     if (!is_there && place_of(removal, name) == place)
-        refuse_name(ring, name);
+        refuse_name(removal, ring, name);
     while (*next < listing->count && listing->found[*next].place == place)
         drop(removal, ring, &listing->found[(*next)++]);
 }

@@ -230,8 +230,8 @@ static bool add_to_set(struct filler *filler, struct filled *filled,
     int64_t count = is_given(&filled->named.command, OPTION_BAG) ? element->number : 1;
     bool is_added = true;
     for (int64_t i = 0; i < count && is_added; i++) {
-        int result = mcds_set_add_start(filled->handle, element->bytes, NULL, filler->pipeline,
-                                        tag_of(filler, filled));
+        int result = mcds_set_add_start(set_of(filled->handle), element->bytes, NULL,
+                                        filler->pipeline, tag_of(filler, filled));
         is_added = note_start(filler, filled, result);
     }
     return is_added;
@@ -317,8 +317,8 @@ static int make_empty(struct filler *filler, struct filled *filled)
     mcds_bytes any = mcds_text("x");
     int result = MCDS_OK;
     if (noun->open == set_open) {
-        result = mcds_set_add(filled->handle, any, NULL);
-        return result == MCDS_OK ? mcds_set_remove(filled->handle, any, NULL) : result;
+        result = mcds_set_add(set_of(filled->handle), any, NULL);
+        return result == MCDS_OK ? mcds_set_remove(set_of(filled->handle), any, NULL) : result;
     }
     if (noun->open == table_open) {
         result = mcds_table_put(filled->handle, any, any, 0);

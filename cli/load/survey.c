@@ -77,7 +77,7 @@ static int start_look(struct survey *survey, struct row *row, uint64_t tag)
     if (noun->open == counter_open)
         return mcds_counter_get_start(row->handle, &row->value, pipeline, tag);
     if (noun->open == set_open)
-        return mcds_set_scan_start(row->handle, see_element, NULL, pipeline, tag);
+        return mcds_set_scan_start(set_of(row->handle), see_element, NULL, pipeline, tag);
     if (noun->open == table_open)
         return mcds_table_scan_start(row->handle, &row->cursor, 1, see_entry, NULL, pipeline,
                                      tag);

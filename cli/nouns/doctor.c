@@ -4,6 +4,7 @@
 
 #include "io/exit.h"
 #include "parse/values.h"
+#include "run/default_store.h"
 #include "run/session.h"
 #include "table/commands.h"
 #include "table/nouns.h"
@@ -41,9 +42,9 @@ static void print_fact(struct visit *visit, const char *subject, const char *wha
     (void)print_finding(visit, &finding);
 }
 
-static int problem(struct visit *visit, const char *subject, const char *fix)
+static int problem(struct visit *visit, const char *subject, const char *what, const char *fix)
 {
-    mcds_finding finding = {MCDS_PROBLEM, subject, mcds_errmsg(), fix, NULL, 0};
+    mcds_finding finding = {MCDS_PROBLEM, subject, what, fix, NULL, 0};
     (void)print_finding(visit, &finding);
     return STATUS_NO;
 }
@@ -127,6 +128,25 @@ static void print_settings(struct visit *visit, const struct session *session)
     print_setting(visit, session, SETTING_TIMEOUT, OPTION_TIMEOUT, timeout);
 }
 
+/* The store could not be opened, or does not exist. If it cannot be made either, that is the
+ * problem. */
+static int print_failure(struct visit *visit, const struct session *session, int result)
+{
+    char obstacle[OBSTACLE_CAPACITY];
+    const mcds_error *error = mcds_last_error();
+    bool is_missing = error->cause == MCDS_CAUSE_NO_FILE ||
+                      error->cause == MCDS_CAUSE_NO_DIRECTORY;
+    const char *remedy = is_missing ? find_obstacle(error->peer, obstacle, sizeof obstacle)
+                                    : NULL;
+    if (remedy != NULL)
+        return problem(visit, session->uri, obstacle, remedy);
+    if (result != MCDS_OK)
+        return problem(visit, session->uri, mcds_errmsg(), fix_for(result));
+    print_fact(visit, session->uri,
+               "it does not exist yet; the first command that changes something makes it");
+    return STATUS_DONE;
+}
+
 int doctor_run(struct session *session, const struct command *command)
 {
     (void)command;
@@ -134,15 +154,10 @@ int doctor_run(struct session *session, const struct command *command)
     print_fact(&visit, "mcds", mcds_version());
     print_settings(&visit, session);
     int result = session_open(session);
-    if (result != MCDS_OK)
-        return problem(&visit, session->uri, fix_for(result));
-    if (session->is_absent) {
-        print_fact(&visit, session->uri,
-                   "it does not exist yet; the first command that changes something makes it");
-        return STATUS_DONE;
-    }
+    if (result != MCDS_OK || session->is_absent)
+        return print_failure(&visit, session, result);
     result = mcds_inspect(session->store, print_finding, &visit);
     if (result != MCDS_OK)
-        return problem(&visit, session->uri, "make the store reachable");
+        return problem(&visit, session->uri, mcds_errmsg(), "make the store reachable");
     return visit.has_problem ? STATUS_NO : STATUS_DONE;
 }

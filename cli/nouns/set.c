@@ -1,36 +1,59 @@
 /* mcds set. */
+#include <stdlib.h>
+
 #include "run/made_with.h"
 #include "table/nouns.h"
 
-int set_open(mcds_store *store, const struct command *command, void **handle_out)
+struct opened {
+    mcds_set *set;
+    bool is_bag; /* its scan prints the counts */
+};
+
+mcds_set *set_of(void *handle)
+{
+    return ((struct opened *)handle)->set;
+}
+
+static int open_set(mcds_store *store, const struct command *command, struct opened *opened)
 {
     mcds_set_options options = MCDS_SET_OPTIONS_INIT;
     if (is_given(command, OPTION_BAG))
         options.form = MCDS_SET_BAG;
     if (is_given(command, OPTION_LIST))
         options.form = MCDS_SET_LIST;
-    mcds_set *set = NULL;
     int result = MCDS_OK;
     if (takes_as_made(command))
         result = mcds_set_made_with(store, command->arguments[0], &options);
-    if (command->verb->start == set_fetch && !is_given(command, OPTION_BAG) &&
-        options.form == MCDS_SET_BAG)
-        options.form = MCDS_SET_PLAIN; /* refused: it is --bag that prints the counts */
     if (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_CORRUPT)
-        result = mcds_set_open(store, command->arguments[0], &options, &set);
-    *handle_out = set;
+        result = mcds_set_open(store, command->arguments[0], &options, &opened->set);
+    opened->is_bag = options.form == MCDS_SET_BAG;
+    return result;
+}
+
+int set_open(mcds_store *store, const struct command *command, void **handle_out)
+{
+    struct opened *opened = calloc(1, sizeof *opened);
+    int result = opened != NULL ? open_set(store, command, opened) : MCDS_NO_MEMORY;
+    if (result != MCDS_OK) {
+        free(opened);
+        opened = NULL;
+    }
+    *handle_out = opened;
     return result;
 }
 
 void set_close(void *handle)
 {
-    mcds_set_close(handle);
+    if (handle != NULL)
+        mcds_set_close(set_of(handle));
+    free(handle);
 }
 
 int set_add(void *handle, const struct command *command, struct answer *answer,
             mcds_pipeline *pipeline, uint64_t tag)
 {
-    return mcds_set_add_start(handle, command->bytes[1], &answer->changed, pipeline, tag);
+    return mcds_set_add_start(set_of(handle), command->bytes[1], &answer->changed, pipeline,
+                              tag);
 }
 
 static void print_argument(struct output *output, const struct command *command)
@@ -49,7 +72,8 @@ void set_print_add(struct output *output, const struct command *command,
 int set_remove(void *handle, const struct command *command, struct answer *answer,
                mcds_pipeline *pipeline, uint64_t tag)
 {
-    return mcds_set_remove_start(handle, command->bytes[1], &answer->changed, pipeline, tag);
+    return mcds_set_remove_start(set_of(handle), command->bytes[1], &answer->changed, pipeline,
+                                 tag);
 }
 
 void set_print_remove(struct output *output, const struct command *command,
@@ -65,7 +89,7 @@ int set_has(void *handle, const struct command *command, struct answer *answer,
             mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)answer;
-    return mcds_set_has_start(handle, command->bytes[1], pipeline, tag);
+    return mcds_set_has_start(set_of(handle), command->bytes[1], pipeline, tag);
 }
 
 void set_print_has(struct output *output, const struct command *command,
@@ -96,8 +120,9 @@ static bool print_each_of_bag(void *context, mcds_bytes element, uint64_t count)
 int set_fetch(void *handle, const struct command *command, struct answer *answer,
               mcds_pipeline *pipeline, uint64_t tag)
 {
-    return mcds_set_scan_start(handle,
-                               is_given(command, OPTION_BAG) ? print_each_of_bag : print_each,
+    const struct opened *opened = handle;
+    (void)command;
+    return mcds_set_scan_start(opened->set, opened->is_bag ? print_each_of_bag : print_each,
                                answer->items, pipeline, tag);
 }
 
@@ -113,7 +138,7 @@ int set_count(void *handle, const struct command *command, struct answer *answer
               mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)command;
-    return mcds_set_scan_start(handle, count_each, &answer->count, pipeline, tag);
+    return mcds_set_scan_start(set_of(handle), count_each, &answer->count, pipeline, tag);
 }
 
 int set_drop(void *handle, const struct command *command, struct answer *answer,
@@ -121,5 +146,5 @@ int set_drop(void *handle, const struct command *command, struct answer *answer,
 {
     (void)command;
     (void)answer;
-    return mcds_set_drop_start(handle, pipeline, tag);
+    return mcds_set_drop_start(set_of(handle), pipeline, tag);
 }

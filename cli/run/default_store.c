@@ -3,6 +3,7 @@
 #include "run/default_store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -65,30 +66,53 @@ static bool find_above(const char *path, char out[STATE_PATH_CAPACITY], struct s
     return false;
 }
 
-/* Names the owner of the directory that refuses this user. */
-static int refuse_directory(const struct refusal *refusal, const char *path, int reason)
+/* Writes why `path` cannot be made, with the owner of the directory that refuses this user. Returns
+ * the remedy. */
+static const char *describe_obstacle(const char *path, int reason, char *out, size_t capacity)
 {
     char above[STATE_PATH_CAPACITY];
     char owner[USER_CAPACITY];
     char user[USER_CAPACITY];
     struct stat status;
     bool is_permission = reason == EACCES || reason == EPERM;
-    if (reason == ENOTDIR)
-        return refuse(refusal, STATUS_IO,
-                      "%s is not a directory; move it away, or choose a store with -s or "
-                      "$MCDS_STORE",
-                      path);
-    if (!is_permission || !find_above(path, above, &status))
-        return refuse(refusal, STATUS_IO,
-                      "%s cannot be made: %s; choose a store with -s or $MCDS_STORE", path,
-                      strerror(reason));
-    name_user(status.st_uid, owner);
-    name_user(geteuid(), user);
-    return refuse(refusal, STATUS_IO,
-                  "%s cannot be made: %s: %s belongs to user %s and has mode %04o, and this is "
-                  "user %s; choose a store with -s or $MCDS_STORE",
-                  path, strerror(reason), above, owner, (unsigned)(status.st_mode & 07777),
-                  user);
+    if (reason == ENOTDIR) {
+        (void)snprintf(out, capacity, "%s is not a directory", path);
+        return "move it away, or choose a store with -s or $MCDS_STORE";
+    }
+    if (is_permission && find_above(path, above, &status)) {
+        name_user(status.st_uid, owner);
+        name_user(geteuid(), user);
+        (void)snprintf(out, capacity,
+                       "%s cannot be made: %s: %s belongs to user %s and has mode %04o, and "
+                       "this is user %s",
+                       path, strerror(reason), above, owner, (unsigned)(status.st_mode & 07777),
+                       user);
+    } else {
+        (void)snprintf(out, capacity, "%s cannot be made: %s", path, strerror(reason));
+    }
+    return "choose a store with -s or $MCDS_STORE";
+}
+
+static int refuse_directory(const struct refusal *refusal, const char *path, int reason)
+{
+    char obstacle[OBSTACLE_CAPACITY];
+    const char *remedy = describe_obstacle(path, reason, obstacle, sizeof obstacle);
+    return refuse(refusal, STATUS_IO, "%s; %s", obstacle, remedy);
+}
+
+const char *find_obstacle(const char *path, char *out, size_t capacity)
+{
+    char whole[STATE_PATH_CAPACITY];
+    char above[STATE_PATH_CAPACITY];
+    struct stat status;
+    (void)snprintf(whole, sizeof whole, "%s%s", path[0] == '/' ? "" : "./", path);
+    if (!find_above(whole, above, &status))
+        return NULL;
+    if (!S_ISDIR(status.st_mode))
+        return describe_obstacle(above, ENOTDIR, out, capacity);
+    return faccessat(AT_FDCWD, above, W_OK | X_OK, AT_EACCESS) == 0
+               ? NULL
+               : describe_obstacle(path, errno, out, capacity);
 }
 
 /* Makes a directory and its parents, accessible to the owner alone. */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #define STATE_PATH_CAPACITY 2048
+#define OBSTACLE_CAPACITY (2 * STATE_PATH_CAPACITY + 512)
 
 /* Finds the directory in which the command stores files of this user: mcds in $XDG_STATE_HOME or in
  * $HOME/.local/state. With `makes`, makes it. Only this user can put a file into it. Returns 0 with
@@ -17,6 +18,10 @@ int state_directory(bool makes, char path[STATE_PATH_CAPACITY], bool *is_state_o
  * URI, or an exit code with a sentence. */
 int default_store(bool makes, char *uri, size_t uri_room, const char **origin_out,
                   char *sentence, size_t sentence_capacity);
+
+/* Looks for what prevents this user from making a file and the directories above it, without making
+ * anything. Returns NULL, or the remedy with the obstacle in `out`. */
+const char *find_obstacle(const char *path, char *out, size_t capacity);
 
 /* Reads an environment variable that selects a store. NULL in a program that runs with the
  * privileges of another user than its caller. */

@@ -89,6 +89,8 @@ START(online_drop);
 
 OPEN(set_open);
 CLOSE(set_close);
+/* The set of a handle of set_open. */
+mcds_set *set_of(void *handle);
 START(set_add);
 PRINT(set_print_add);
 START(set_remove);

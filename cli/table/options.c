@@ -50,7 +50,9 @@ const struct parameter options[OPTION_COUNT] = {
         "the store: memory: or lmdb:PATH or memcached://HOST[:PORT][,...]; otherwise "
         "$MCDS_STORE, otherwise that of the configuration file, otherwise a file under "
         "$XDG_STATE_HOME/mcds"),
-    [OPTION_NAMESPACE] = TEXT('N', "namespace", "NS", 0, "prefix of all keys (mcds)"),
+    [OPTION_NAMESPACE] = TEXT(
+        'N', "namespace", "NS", 0,
+        "prefix of all keys, at most 32 bytes of a-z A-Z 0-9 _ - . (mcds)"),
     [OPTION_TIMEOUT] = TIME(NONE, "timeout", "TIME", 1, 60 * MINUTE_MS,
                             "longest time of one operation (1s)"),
     [OPTION_PROFILE] = TEXT(NONE, "profile", "NAME", 64,

@@ -94,8 +94,10 @@ const struct verb watch_verbs[] = {
          "then "
          "it says so and prints the number of elements when it changes, which reads all of "
          "them. "
-         "When the store does not answer, it says so once and waits. Views, caches, "
-         "limits, ids, queues, semaphores and once are not watched."},
+         "When the store does not answer, it says so once and waits. Of a queue it prints the "
+         "numbers of jobs that are waiting, delayed, claimed and dead, as count does, which "
+         "reads all of them. Views, caches, limits, ids, semaphores and once are not watched; "
+         "it says so of a NAME that only they have."},
     {.word = NULL},
 };
 
@@ -123,7 +125,8 @@ const struct verb top_verbs[] = {
          "q quits, p pauses, s sorts by change, "
          "value or name, / filters by a part "
          "of "
-         "the name, a pattern or a noun, l shows the next log, arrows and page up and down "
+         "the name, a pattern or a noun, l shows the next log, and none after the last, arrows "
+         "and page up and down "
          "scroll. At most 4096 structures are read; new ones are found within seconds, or "
          "later "
          "where a listing takes long. --once prints one reading as lines, --json each as "

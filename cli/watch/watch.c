@@ -74,7 +74,7 @@ static bool may_open_again(struct watched *watched, int result)
 
 static uint64_t note_result(struct watch *watch, struct watched *watched, int result)
 {
-    if (result >= 0)
+    if (watched_is_read(watched, result))
         return watched_end(watched, result);
     watched_abandon(watched);
     if (!may_open_again(watched, result))
@@ -101,13 +101,50 @@ static uint64_t go_round(struct watch *watch)
     }
     while (mcds_pipeline_next(watch->pipeline, &done) == MCDS_OK) {
         changes += note_result(watch, &watch->all[done.tag], done.result);
-        answered += done.result >= 0 ? 1 : 0;
+        answered += watched_is_read(&watch->all[done.tag], done.result) ? 1 : 0;
     }
     if (was_down && answered == started) {
         complain(&watch->session->output, "the store answers again");
         watch->is_down = false;
     }
     return changes;
+}
+
+/* Whether a structure of the name at this place of the command line is watched. */
+static bool has_watched(const struct watch *watch, size_t place)
+{
+    size_t nouns = watch->count / watch->command->element_count;
+    for (size_t i = place * nouns; i < (place + 1) * nouns; i++)
+        if (watched_is_there(&watch->all[i]))
+            return true;
+    return false;
+}
+
+/* Reports a structure whose noun is not watched, where nothing else of its name is. */
+static bool see_listed(void *context, const mcds_listed *listed)
+{
+    struct watch *watch = context;
+    const struct command *command = watch->command;
+    const struct noun *noun = find_noun(watch->session->nouns, listed->noun);
+    bool is_meant = noun != NULL && compared_of(noun) == COMPARED_NOT;
+    for (size_t i = 0; is_meant && i < command->element_count; i++)
+        if (strcmp(listed->name, command->elements[i].data) == 0 && !has_watched(watch, i))
+            complain(
+                &watch->session->output,
+                "%s '%.200s': this noun is not watched; 'mcds help watch' names those that "
+                "are not",
+                noun->word, listed->name);
+    return true;
+}
+
+/* A listing is slow: it is read once, and only for names of which nothing is watched. */
+static void look_for_others(struct watch *watch)
+{
+    size_t place = 0;
+    while (place < watch->command->element_count && has_watched(watch, place))
+        place++;
+    if (place < watch->command->element_count)
+        (void)!mcds_scan(watch->session->store, see_listed, watch);
 }
 
 static bool is_over(const struct watch *watch)
@@ -121,10 +158,12 @@ static bool is_over(const struct watch *watch)
 static int go_on(struct watch *watch)
 {
     struct output *output = &watch->session->output;
-    for (;;) {
+    for (bool is_first = true;; is_first = false) {
         uint64_t changes = go_round(watch);
         if (!output_flush(output))
             return STATUS_IO;
+        if (is_first && !watch->is_down)
+            look_for_others(watch);
         if (is_over(watch))
             return watch->status;
         if (changes > 0 && is_given(watch->command, OPTION_ONCE))

@@ -27,6 +27,8 @@ enum compared compared_of(const struct noun *noun)
         return COMPARED_HOLDER;
     if (noun->open == log_open)
         return COMPARED_LOG;
+    if (noun->open == queue_open)
+        return COMPARED_JOBS;
     if (scan != NULL && scan->start != NULL && scan->is_many && scan->arguments[1] == NULL)
         return noun->open == list_open ? COMPARED_LIST : COMPARED_SET;
     if (get != NULL && get->start != NULL && !get->erases && get->arguments[1] == NULL)
@@ -37,8 +39,9 @@ enum compared compared_of(const struct noun *noun)
 static const struct verb *verb_of(const struct noun *noun, enum compared compared)
 {
     static const char *const words[] = {
-        [COMPARED_VALUE] = "get", [COMPARED_HOLDER] = "",        [COMPARED_SET] = "scan",
-        [COMPARED_LIST] = "scan", [COMPARED_BY_COUNT] = "count", [COMPARED_LOG] = "scan",
+        [COMPARED_VALUE] = "get",      [COMPARED_HOLDER] = "",   [COMPARED_JOBS] = "count",
+        [COMPARED_SET] = "scan",       [COMPARED_LIST] = "scan", [COMPARED_LOG] = "scan",
+        [COMPARED_BY_COUNT] = "count",
     };
     return find_verb(noun, words[compared]);
 }
@@ -261,6 +264,20 @@ static uint64_t print_holder(struct watched *watched, const struct line_of *was,
     return 1;
 }
 
+/* Only the new numbers of jobs: the line before has the old ones. */
+static uint64_t print_jobs(struct watched *watched, const struct line_of *was,
+                           const struct line_of *is)
+{
+    const struct verb *count = watched->command.verb;
+    struct output *output = begin_line(watched, is == NULL    ? "dropped"
+                                                : was == NULL ? "made"
+                                                              : "changed");
+    if (is != NULL)
+        count->print(output, &watched->command, &watched->answer, MCDS_OK);
+    output_end(output);
+    return 1;
+}
+
 /* The line of a value, or of a number of elements, in `last` and in `next`. */
 static uint64_t compare_line(struct watched *watched, bool exists)
 {
@@ -271,6 +288,8 @@ static uint64_t compare_line(struct watched *watched, bool exists)
         return 0;
     if (watched->compared == COMPARED_HOLDER)
         return print_holder(watched, was, is);
+    if (watched->compared == COMPARED_JOBS)
+        return print_jobs(watched, was, is);
     if (was == NULL && is_nothing(is))
         return 0;
     struct output *output = begin_line(watched, is == NULL    ? "dropped"
@@ -360,11 +379,33 @@ static uint64_t end_log(struct watched *watched, int result)
     return count;
 }
 
+bool watched_is_read(const struct watched *watched, int result)
+{
+    return result >= 0 || (watched->compared == COMPARED_JOBS && result == MCDS_LOST);
+}
+
+bool watched_is_there(const struct watched *watched)
+{
+    bool is_line = watched->compared == COMPARED_VALUE && watched->last.count > 0;
+    return watched->exists && !(is_line && is_nothing(&watched->last.lines[0]));
+}
+
+/* The count reports the loss until the queue is dropped. */
+static void note_loss(struct watched *watched, bool has_lost)
+{
+    if (has_lost && !watched->has_lost)
+        complain(&watched->session->output,
+                 "%s '%.200s': some jobs are lost; the rest is counted",
+                 watched->command.noun->word, watched->command.arguments[0]);
+    watched->has_lost = has_lost;
+}
+
 uint64_t watched_end(struct watched *watched, int result)
 {
-    bool exists = result == MCDS_OK;
+    bool exists = result == MCDS_OK || result == MCDS_LOST;
     uint64_t count = 0;
     watched->is_opened_again = false;
+    note_loss(watched, result == MCDS_LOST);
     if (watched->compared == COMPARED_LOG)
         return end_log(watched, result);
     if (exists && !watched->command.verb->is_many)

@@ -11,6 +11,7 @@ enum compared {
     COMPARED_NOT,     /* no read of the whole: it is not watched */
     COMPARED_VALUE,   /* a verb "get" without further arguments */
     COMPARED_HOLDER,  /* of a lock */
+    COMPARED_JOBS,    /* the numbers of the jobs of a queue, by its verb "count" */
     COMPARED_SET,     /* a verb "scan", of elements without an order, or of keys and values */
     COMPARED_LIST,    /* the same, of values that are only appended */
     COMPARED_LOG,     /* new events, by a cursor */
@@ -30,11 +31,14 @@ struct watched {
     bool has_read;        /* `last` is of a read; without it nothing is compared */
     bool exists;          /* according to it */
     bool is_opened_again; /* since the last read that succeeded */
+    bool has_lost;        /* jobs of a queue; a sentence has said so */
     bool is_given_up;
 };
 
 /* The way to compare reads of a noun. */
 enum compared compared_of(const struct noun *noun);
+/* Whether the last read has found the structure. Of visitors and online without a visitor: false. */
+bool watched_is_there(const struct watched *watched);
 
 /* `store_is_new`: the store was empty before, so everything is a change. */
 void watched_begin(struct watched *watched, struct session *session,
@@ -48,8 +52,9 @@ void watched_reopen(struct watched *watched);
 int watched_start(struct watched *watched, mcds_pipeline *pipeline, uint64_t tag);
 /* After a read that has failed. */
 void watched_abandon(struct watched *watched);
-/* Prints the changes after a read that has ended with `result`, which is not negative. Returns their
- * number. */
+/* Whether the read has an answer: the count of a queue that has lost jobs counts the rest. */
+bool watched_is_read(const struct watched *watched, int result);
+/* Prints the changes after a read that has an answer. Returns their number. */
 uint64_t watched_end(struct watched *watched, int result);
 
 #endif

@@ -347,7 +347,8 @@ typedef struct mcds_queue_counts {
  * hundred round trips. The counts are not a snapshot: a job that is pushed or done meanwhile may
  * be counted or not.
  * Arguments:   counts_out  the numbers of jobs
- * Returns:     MCDS_OK         also if there is no such queue: then all are 0
+ * Returns:     MCDS_OK
+ *              MCDS_NOT_FOUND  no such queue: all are 0
  *              MCDS_LOST       some jobs are lost, and the rest was counted. Until the queue is
  *                              dropped, each further call returns MCDS_LOST too: the store does
  *                              not show whether a dead job was lost

@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -101,6 +102,11 @@ class WatchTest(unittest.TestCase):
         except queue.Empty:
             self.fail(f"no change is reported; the command says {list(self.said.queue)}, ends with {self.process.poll()}")
 
+    def await_line(self, pattern):
+        """Passes over lines, until one matches."""
+        while not re.match(pattern, self.next()[0]):
+            pass
+
     def test_numbers(self):
         self.mcds("counter", "add", "hits", "5")
         self.watch("hits", "chat")
@@ -150,6 +156,30 @@ class WatchTest(unittest.TestCase):
         self.assertEqual(self.next(), ["set\tbag\tchanged\tnail\t1\t2"])
         self.mcds("table", "drop", "t")
         self.assertEqual(self.next(), ["table\tt\tdropped"])
+
+    def test_jobs(self):
+        """The counts of a queue: waiting, delayed, claimed, dead."""
+        self.mcds("queue", "push", "q", "first", "--may-lose")
+        self.watch("q", "other")
+        self.mcds("queue", "push", "q", "second", "--may-lose")
+        self.assertEqual(self.next(), ["queue\tq\tchanged\t2\t0\t0\t0"])
+        self.mcds("queue", "next", "q", "--visible", "1h", "--may-lose")
+        self.assertEqual(self.next(), ["queue\tq\tchanged\t1\t0\t1\t0"])
+        self.mcds("queue", "push", "other", "later", "--delay", "1h", "--may-lose")
+        self.await_line(r"^queue\tother\t(made|changed)\t0\t1\t0\t0$")  # it may be seen before its job
+        self.mcds("queue", "drop", "q")
+        self.await_line(r"^queue\tq\tdropped$")  # and it without its jobs
+
+    def test_a_noun_that_is_not_watched(self):
+        self.mcds("cache", "get", "pages", "home", "--", "true")
+        self.mcds("cache", "get", "both", "home", "--", "true")
+        self.mcds("counter", "add", "both")
+        self.watch("pages", "both", "nothing")
+        self.assertEqual(self.said.get(timeout=LIMIT_S),
+                         "mcds: cache 'pages': this noun is not watched; 'mcds help watch' names those that are not")
+        self.mcds("counter", "add", "pages")  # and the name is watched for the other nouns
+        self.assertEqual(self.next(), ["counter\tpages\tmade\t1"])
+        self.assertTrue(self.said.empty(), list(self.said.queue))
 
     def test_what_is_appended(self):
         self.mcds("list", "push", "l", "one")
@@ -206,7 +236,8 @@ class WatchTest(unittest.TestCase):
 
     def test_objects(self):
         self.mcds("table", "put", "t", "k", "1\t2")
-        self.watch("t", "job", "hits", "--json")
+        self.mcds("queue", "push", "q", "job", "--may-lose")
+        self.watch("t", "job", "hits", "q", "--json")
         self.mcds("table", "put", "t", "k", HOSTILE)
         seen = json.loads(self.lines.get(timeout=LIMIT_S))
         self.assertRegex(seen.pop("time"), r"^\d{4}-")
@@ -214,6 +245,10 @@ class WatchTest(unittest.TestCase):
         self.mcds("counter", "add", "hits", "4")
         seen = json.loads(self.lines.get(timeout=LIMIT_S))
         self.assertEqual((seen["change"], seen["value"]), ("made", 4))
+        self.mcds("queue", "push", "q", "job", "--may-lose")
+        seen = json.loads(self.lines.get(timeout=LIMIT_S))
+        seen.pop("time")
+        self.assertEqual(seen, {"noun": "queue", "name": "q", "change": "changed", "waiting": 2, "delayed": 0, "claimed": 0, "dead": 0})
         self.mcds("lock", "acquire", "job", "--label", "me", "-t", "1h", "--shared")
         seen = json.loads(self.lines.get(timeout=LIMIT_S))
         seen.pop("time")

@@ -159,6 +159,49 @@ class DefaultStoreTest(unittest.TestCase):
         for path in ".local", ".local/state", ".local/state/mcds":
             self.assertEqual(stat.S_IMODE(os.stat(os.path.join(home, path)).st_mode), 0o700)
 
+    def check_doctor(self, path, reason, *arguments, user=None, **environment):
+        """It reports that the store cannot be made, and makes nothing."""
+        done = self.mcds(*arguments, "doctor", user=user, **environment)
+        self.assertEqual((done.stderr, done.returncode), ("", 1), done)
+        severity, _, what, fix = done.stdout.splitlines()[-1].split("\t")
+        self.assertEqual(severity, "problem")
+        self.assertTrue(what.startswith(path), what)
+        self.assertIn(reason, what)
+        self.assertIn("choose a store with -s or $MCDS_STORE", fix)
+        self.assertEqual(os.listdir(self.work), [])
+
+    @unittest.skipUnless(IS_ROOT, "only root may become another user")
+    def test_doctor_finds_a_directory_of_others(self):
+        home = self.make("home", 0o755)
+        reason = f"Permission denied: {home} belongs to user 0 (root) and has mode 0755"
+        self.check_doctor(home + "/.local/state/mcds/default.lmdb cannot be made", reason, HOME=home, user=NOBODY)
+        self.check_doctor(home + "/x.lmdb cannot be made", reason, "-s", f"lmdb:{home}/x.lmdb", user=NOBODY)
+        self.check_doctor(home + "/none/x.lmdb cannot be made", reason, "-s", f"lmdb:{home}/none/x.lmdb", user=NOBODY)
+        self.check_doctor("/.local/state/mcds/default.lmdb cannot be made", "Permission denied: / belongs to", HOME="/", user=NOBODY)
+        self.assertEqual(os.listdir(home), [])
+
+    def test_doctor_finds_a_read_only_file_system(self):
+        with open("/proc/mounts", encoding="utf-8") as mounts:
+            places = [line.split()[1] for line in mounts]
+        places = [place for place in places if os.path.isdir(place) and os.statvfs(place).f_flag & os.ST_RDONLY]
+        if not places:
+            self.skipTest("no file system is read-only")
+        for variables, below in (({"HOME": places[0]}, "/.local/state"), ({"XDG_STATE_HOME": places[0]}, "")):
+            self.check_doctor(f"{places[0]}{below}/mcds/default.lmdb cannot be made: Read-only file system", "", **variables)
+        self.check_doctor(f"{places[0]}/x.lmdb cannot be made: Read-only file system", "", "-s", f"lmdb:{places[0]}/x.lmdb")
+
+    def test_doctor_finds_a_file_in_the_way(self):
+        home = self.make("home", 0o700)
+        with open(home + "/.local", "w", encoding="ascii"):
+            pass
+        self.assert_refused(self.mcds("doctor", HOME=home), 74, home + "/.local/state/mcds is not a directory", "-s")
+
+    def test_doctor_finds_nothing_in_the_way(self):
+        home = self.make("home", 0o700)
+        done = self.mcds("doctor", HOME=home)
+        self.assertIn("it does not exist yet; the first command that changes something makes it", done.stdout)
+        self.assertEqual((done.returncode, os.listdir(home)), (0, []))
+
     def test_a_file_in_the_way(self):
         home = self.make("home", 0o700)
         with open(home + "/.local", "w", encoding="ascii"):

@@ -227,7 +227,7 @@ static bool treat(struct worker *worker)
 static bool is_empty(mcds_queue *queue, bool *is_out)
 {
     mcds_queue_counts counts = MCDS_QUEUE_COUNTS_INIT;
-    if (mcds_queue_count(queue, &counts) != MCDS_OK)
+    if (mcds_queue_count(queue, &counts) < 0)
         return COMPLAIN("count: %s", mcds_errmsg());
     *is_out = counts.waiting + counts.delayed + counts.claimed + counts.dead == 0;
     return true;

@@ -28,7 +28,7 @@ void queue_trips(struct suite *suite)
     options.flags = MCDS_QUEUE_MAY_LOSE;
     CHECK_RESULT(MCDS_OK, mcds_queue_open(c.store, name, &options, &queue));
     CHECK_RESULT(MCDS_OK, mcds_queue_open(c.store, name, &options, &other));
-    TRIPS(1, MCDS_OK, suite, &c, mcds_queue_count, queue, &counts);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_queue_count, queue, &counts);
     TRIPS(5, MCDS_OK, suite, &c, mcds_queue_push, queue, mcds_text("a"), 0);
     TRIPS(1, MCDS_OK, suite, &c, mcds_queue_push, queue, mcds_text("b"), 0);
     TRIPS(1, MCDS_OK, suite, &c, mcds_queue_next, queue, 0, &job, &value);

@@ -61,6 +61,15 @@ static void check_counts(struct suite *suite, struct pair *pair, uint64_t waitin
     assert_int_equal(counts.dead, dead);
 }
 
+/* There is no queue. */
+static void check_no_counts(struct suite *suite, struct pair *pair)
+{
+    mcds_queue_counts counts = MCDS_QUEUE_COUNTS_INIT;
+    counts.dead = 1;
+    CHECK(MCDS_NOT_FOUND, suite, mcds_queue_count, pair->mine, &counts);
+    assert_int_equal(counts.dead, 0);
+}
+
 static void take_mine(struct suite *suite, struct pair *pair, const char *expected)
 {
     CHECK(MCDS_OK, suite, mcds_queue_next, pair->mine, 0, &pair->job, &pair->value);
@@ -77,7 +86,7 @@ static void jobs_come_in_order(struct suite *suite)
 {
     struct pair pair;
     open_pair(suite, &pair, 0);
-    check_counts(suite, &pair, 0, 0, 0, 0);
+    check_no_counts(suite, &pair);
     CHECK(MCDS_NOT_FOUND, suite, mcds_queue_next, pair.mine, 0, &pair.job, &pair.value);
     CHECK(MCDS_OK, suite, mcds_queue_push, pair.mine, mcds_text("a"), 0);
     CHECK_OTHER(MCDS_OK, suite, mcds_queue_push, pair.theirs, mcds_text("b"), 0);
@@ -412,7 +421,7 @@ static void a_queue_can_be_dropped_and_made_again(struct suite *suite)
     push_numbers(suite, pair.mine, 0, MANY);
     CHECK_OTHER(MCDS_OK, suite, mcds_queue_next, pair.theirs, 0, &pair.other, &pair.value);
     CHECK(MCDS_OK, suite, mcds_queue_drop, pair.mine);
-    check_counts(suite, &pair, 0, 0, 0, 0);
+    check_no_counts(suite, &pair);
     CHECK_OTHER(MCDS_LOST, suite, mcds_queue_done, pair.theirs, &pair.other);
     push_numbers(suite, pair.mine, 0, 3);
     take_numbers(suite, &pair, 0, 3);

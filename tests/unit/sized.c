@@ -80,6 +80,7 @@ static int with_queue_counts(void *given)
     mcds_store *store = open_memory();
     mcds_queue *queue = NULL;
     assert_int_equal(mcds_queue_open(store, "x", NULL, &queue), MCDS_OK);
+    assert_int_equal(mcds_queue_push(queue, mcds_text("a"), 0), MCDS_OK);
     int result = mcds_queue_count(queue, given);
     mcds_queue_close(queue);
     mcds_close(store);

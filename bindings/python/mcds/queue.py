@@ -198,7 +198,7 @@ class QueuePlans(Structure):
         out = new_sized("mcds_queue_counts")
 
         def take(code: int, counts: Any) -> QueueCounts:
-            if code != 0:
+            if code not in (0, NOT_FOUND):
                 raise error_of(code)
             return QueueCounts(int(counts.waiting), int(counts.delayed), int(counts.claimed),
                                int(counts.dead))

@@ -256,9 +256,7 @@ static enum mcds__step step_sweep(struct mcds__operation *operation)
         return step;
     if (operation->result == MCDS_LOST && operation->detail == MCDS__WHY(PART_GONE))
         operation->detail = MCDS__WHY(JOBS_GONE_UNTIL_DROPPED);
-    if (counts && operation->result == MCDS_NOT_FOUND)
-        operation->result = MCDS_OK;
-    if (counts && (operation->result == MCDS_OK || operation->result == MCDS_LOST))
+    if (counts && (operation->result >= 0 || operation->result == MCDS_LOST))
         mcds__sized_write(MCDS__SIZED_mcds_queue_counts, sweep->counts_out, &sweep->counts);
     return step;
 }

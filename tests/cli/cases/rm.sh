@@ -52,7 +52,9 @@ long=$(printf '%0200d' 7)
 mcds -N long -q counter add "$long"
 run -N long rm --all --yes
 run -N long rm "$(mcds -N long ls | cut -f 2)" --yes
+run -N long rm "$long" none --yes
 run -N long counter drop "$long"
+run -N long rm "$long" --yes
 mcds -N long -q counter add '~x'
 run -N long rm '~x' --yes
 run batch <<'END'

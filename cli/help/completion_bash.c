@@ -1,0 +1,277 @@
+/* The completion script for bash, which zsh can run too. */
+#include <stdio.h>
+#include <string.h>
+
+#include "help/completion.h"
+#include "io/output.h"
+#include "table/commands.h"
+
+/* Adds lines of standard input that begin with $1, each after the text $2, in the format $3. What the
+ * store or the configuration has is never expanded by the shell, as the words of compgen -W are.
+ * Readline itself quotes the names of files. */
+static const char add_lines[] = "# bash completion for mcds\n"
+                                "_mcds_lines() {\n"
+                                "    local line quoted\n"
+                                "    while IFS= read -r line; do\n"
+                                "        [[ $line == \"$1\"* && $line != '$'* ]] || continue\n"
+                                "        printf -v quoted \"$3\" \"$line\"\n"
+                                "        COMPREPLY+=(\"$2$quoted\")\n"
+                                "    done\n"
+                                "}\n";
+
+/* The names of ls, which makes no store: of the noun $1, beginning with $2. A slow store, or a
+ * failure, gives none. */
+static const char add_names[] =
+    "_mcds_names() {\n"
+    "    local all=\"${given[*]} $MCDS_STORE\" noun=()\n"
+    "    [[ $all != *create=* ]] || return\n"
+    "    [[ ! $1 ]] || noun=(--noun \"$1\")\n"
+    "    _mcds_lines \"$2\" '' %q < <(timeout 1 \"${w[0]}\" --timeout 500ms \"${given[@]}\" ls "
+    "\\\n"
+    "        \"${noun[@]}\" 2>/dev/null </dev/null | head -n 1000 | cut -f 2)\n"
+    "}\n"
+    "_mcds_profiles() {\n"
+    "    local config=${XDG_CONFIG_HOME:-$HOME/.config}/mcds/config\n"
+    "    _mcds_lines \"$1\" \"$2\" %q < <(sed -n 's/^[[:blank:]]*\\[\\(.*\\)\\].*/\\1/p' \\\n"
+    "        \"${MCDS_CONFIG:-$config}\" 2>/dev/null)\n"
+    "}\n"
+    "_mcds_files() {\n"
+    "    compopt -o filenames 2>/dev/null\n"
+    "    _mcds_lines \"$1\" \"$2\" %s < <(compgen -f -- \"$1\")\n"
+    "}\n"
+    "_mcds_stores() {\n"
+    "    if [[ $1 == lmdb:* ]]; then _mcds_files \"${1#lmdb:}\" \"$2lmdb:\"\n"
+    "    else _mcds_words 'memory: memcached:// lmdb:' \"$1\" \"$2\"; fi\n"
+    "}\n"
+    "_mcds_words() {\n"
+    "    COMPREPLY+=($(compgen -P \"$3\" -W \"$1\" -- \"$2\"))\n"
+    "}\n";
+
+/* Readline divides words at = and : too. The words of the shell are in w, and the last one is
+ * completed; the reply is without the part before the last division. */
+static const char find_words[] =
+    "_mcds() {\n"
+    "    local rest=$COMP_LINE gap token strip= part i n=-1\n"
+    "    local -a w given\n"
+    "    w=() given=() COMPREPLY=()\n"
+    "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
+    "        token=${COMP_WORDS[i]} gap=$rest\n"
+    "        [[ ! $token ]] || gap=${rest%%\"$token\"*}\n"
+    "        rest=${rest#*\"$token\"}\n"
+    "        if [[ $n -lt 0 || $gap == [[:space:]]* ]]; then n=$((n + 1)); w[n]=$token\n"
+    "        else w[n]+=$token; fi\n"
+    "    done\n"
+    "    for i in ':' '='; do\n"
+    "        part=${w[n]%\"${w[n]##*$i}\"}\n"
+    "        [[ $COMP_WORDBREAKS != *$i* || ${#part} -le ${#strip} ]] || strip=$part\n"
+    "    done\n"
+    "    _mcds_reply\n"
+    "    for ((i = 0; i < ${#COMPREPLY[@]}; i++)); do\n"
+    "        COMPREPLY[i]=${COMPREPLY[i]#\"$strip\"}\n"
+    "    done\n"
+    "}\n";
+
+static void print_options_of(uint64_t which)
+{
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (is_among(which, id))
+            output_print("--%s ", options[id].word);
+}
+
+static void print_nouns(const struct noun *nouns, bool only_structures)
+{
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
+        if (!only_structures || noun->open != NULL)
+            output_print("%s ", noun->word);
+}
+
+static void print_verbs(const struct verb *verb)
+{
+    for (; verb->word != NULL; verb++)
+        output_print("%s ", verb->word);
+}
+
+/* Whether an option before this one has the same word. */
+static bool is_again(int id)
+{
+    for (int before = 0; before < id; before++)
+        if (strcmp(options[before].word, options[id].word) == 0)
+            return true;
+    return false;
+}
+
+static void print_value_option(int id)
+{
+    output_print("--%s", options[id].word);
+    if (options[id].letter != '\0')
+        output_print("|-%c", options[id].letter);
+}
+
+/* The options whose value is the next word. */
+static void print_value_options(void)
+{
+    const char *between = "";
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        if (options[id].kind == KIND_FLAG || is_again(id))
+            continue;
+        output_print("%s", between);
+        print_value_option(id);
+        between = "|";
+    }
+}
+
+/* A case for each option whose values are known. $1 is what is typed of the value, and $2 what the
+ * word has before it. */
+static void print_values(const struct noun *nouns)
+{
+    output_print("_mcds_value() {\n    case $option in\n");
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        enum completed completed = completed_option(id);
+        if (completed == COMPLETED_NOTHING)
+            continue;
+        output_print("    ");
+        print_value_option(id);
+        output_print(completed == COMPLETED_FILE      ? ") _mcds_files"
+                     : completed == COMPLETED_STORE   ? ") _mcds_stores"
+                     : completed == COMPLETED_PROFILE ? ") _mcds_profiles"
+                                                      : ") _mcds_words '");
+        for (size_t i = 0; completed == COMPLETED_CHOICE && options[id].choices[i] != NULL; i++)
+            output_print("%s ", options[id].choices[i]);
+        if (completed == COMPLETED_NOUN)
+            print_nouns(nouns, true);
+        output_print("%s \"$1\" \"$2\" ;;\n",
+                     completed == COMPLETED_CHOICE || completed == COMPLETED_NOUN ? "'" : "");
+    }
+    output_print("    esac\n}\n");
+}
+
+/* Adds the first argument of a verb, at its place or, if `each`, after it too. */
+static void print_argument(const struct noun *nouns, const struct noun *noun,
+                           const struct verb *verb)
+{
+    const struct parameter *argument = verb->arguments[0];
+    enum completed completed = completed_argument(argument);
+    if (completed == COMPLETED_NOTHING)
+        return;
+    output_print("%s", argument->each ? "" : "((count > 0)) || ");
+    if (completed == COMPLETED_NAME) {
+        output_print("_mcds_names '%s' \"$word\"", completed_noun(noun));
+    } else if (completed == COMPLETED_FILE) {
+        output_print("_mcds_files \"$word\"");
+    } else {
+        output_print("words+=' ");
+        if (completed == COMPLETED_TOPIC)
+            print_nouns(nouns, false);
+        output_print(completed == COMPLETED_TOPIC ? "exit man'" : "bash zsh fish'");
+    }
+    output_print("; ");
+}
+
+/* The words after a noun: its options, its verbs, and the options of those. */
+static void print_noun(const struct noun *nouns, const struct noun *noun)
+{
+    const struct verb *first = noun->verbs;
+    bool is_whole = is_whole_command(noun);
+    output_print("    %s) words='", noun->word);
+    if (is_whole)
+        print_options_of((first++)->options);
+    print_verbs(first);
+    output_print("'\n        case $verb in\n");
+    for (const struct verb *verb = first; verb->word != NULL; verb++) {
+        output_print("        %s) words='", verb->word);
+        print_options_of(verb->options);
+        output_print("'; ");
+        print_argument(nouns, noun, verb);
+        output_print(";;\n");
+    }
+    if (is_whole) {
+        output_print("        *) [[ ! $verb ]] || count=$((count + 1)); ");
+        print_argument(nouns, noun, noun->verbs);
+        output_print(";;\n");
+    }
+    output_print("        esac ;;\n");
+}
+
+/* The verbs of the noun after help. */
+static void print_topics(const struct noun *nouns)
+{
+    output_print("    case $noun/$verb in\n");
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++) {
+        const struct verb *first = noun->verbs + (is_whole_command(noun) ? 1 : 0);
+        if (first->word == NULL)
+            continue;
+        output_print("    help/%s) words+=' ", noun->word);
+        print_verbs(first);
+        output_print("' ;;\n");
+    }
+    output_print("    esac\n");
+}
+
+/* Up to the pattern of the options whose value is the next word. */
+static const char read_words[] =
+    "_mcds_reply() {\n"
+    "    local word=${w[n]} noun= verb= count=0 option= i words=\n"
+    "    for ((i = 1; i < n; i++)); do\n"
+    "        if [[ $option ]]; then\n"
+    "            case $option in\n"
+    "            -s|--store|-N|--namespace|--profile) given+=(\"$option\" \"${w[i]}\") ;;\n"
+    "            esac\n"
+    "            option=\n"
+    "            continue\n"
+    "        fi\n"
+    "        case ${w[i]} in\n"
+    "        --) COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\"))\n"
+    "            return ;;\n"
+    "        ";
+
+static void print_reply(const struct noun *nouns)
+{
+    output_print("%s", read_words);
+    print_value_options();
+    output_print(") option=${w[i]} ;;\n"
+                 "        --store=*|--namespace=*|--profile=*) given+=(\"${w[i]}\") ;;\n"
+                 "        -?*) ;;\n"
+                 "        *) if [[ ! $noun ]]; then noun=${w[i]}\n"
+                 "           elif [[ ! $verb ]]; then verb=${w[i]}\n"
+                 "           else count=$((count + 1)); fi ;;\n"
+                 "        esac\n"
+                 "    done\n"
+                 "    if [[ $option ]]; then _mcds_value \"$word\" ''; return; fi\n"
+                 "    if [[ $word == --*=* ]]; then\n"
+                 "        option=${word%%%%=*}\n"
+                 "        _mcds_value \"${word#*=}\" \"$option=\"\n"
+                 "        return\n"
+                 "    fi\n"
+                 "    case $noun in\n"
+                 "    '') words='");
+    print_nouns(nouns, false);
+    output_print("' ;;\n");
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
+        print_noun(nouns, noun);
+    output_print("    esac\n");
+    print_topics(nouns);
+    output_print("    words+=' ");
+    print_options_of(OPTIONS_GLOBAL);
+    output_print("'\n"
+                 "    _mcds_words \"$words\" \"$word\" ''\n"
+                 "}\n");
+}
+
+void completion_print_bash(const struct noun *nouns)
+{
+    output_print("%s%s", add_lines, add_names);
+    print_values(nouns);
+    print_reply(nouns);
+    output_print("%s", find_words);
+    output_print("complete -F _mcds mcds\n");
+}
+
+/* A file that zsh loads at the first completion is the body of a function with the name of the file:
+ * it defines the real one and calls it. */
+void completion_print_zsh(const struct noun *nouns)
+{
+    output_print("#compdef mcds\n"
+                 "autoload -U +X bashcompinit && bashcompinit\n");
+    completion_print_bash(nouns);
+    output_print("[ \"${funcstack[1]}\" != _mcds ] || _bash_complete -F _mcds\n");
+}

@@ -1,0 +1,131 @@
+/* The completion script for fish. */
+#include <stdio.h>
+#include <string.h>
+
+#include "help/completion.h"
+#include "io/output.h"
+#include "table/commands.h"
+
+#define CONDITION_CAPACITY 160
+
+/* The lists that the script asks for when it completes. The names are those of ls, which makes no
+ * store; a slow store, or a failure, gives none. */
+static const char functions[] =
+    "# fish completion for mcds\n"
+    "function __mcds_names\n"
+    "    string match -q '*create=*' -- \"$MCDS_STORE\" (commandline -opc); and return\n"
+    "    set -l given\n"
+    "    set -l words (commandline -opc)\n"
+    "    for i in (seq 2 (count $words))\n"
+    "        if contains -- $words[(math $i - 1)] -s --store -N --namespace --profile\n"
+    "            set -a given $words[(math $i - 1)] $words[$i]\n"
+    "        end\n"
+    "    end\n"
+    "    test -n \"$argv[1]\"; and set -a given --noun $argv[1]\n"
+    "    timeout 1 $words[1] --timeout 500ms $given ls 2>/dev/null | head -n 1000 | cut -f 2\n"
+    "end\n"
+    "function __mcds_profiles\n"
+    "    set -l config $HOME/.config/mcds/config\n"
+    "    test -n \"$XDG_CONFIG_HOME\"; and set config $XDG_CONFIG_HOME/mcds/config\n"
+    "    test -n \"$MCDS_CONFIG\"; and set config $MCDS_CONFIG\n"
+    "    sed -n 's/^[[:blank:]]*\\[\\(.*\\)\\].*/\\1/p' $config 2>/dev/null\n"
+    "end\n"
+    "function __mcds_stores\n"
+    "    printf '%s\\n' memory: memcached:// lmdb:\n"
+    "    set -l path (string replace -fr '^lmdb:' '' -- (commandline -ct)); or return\n"
+    "    for file in $path*\n"
+    "        echo lmdb:$file\n"
+    "    end\n"
+    "end\n"
+    "complete -c mcds -f\n";
+
+static void print_nouns(const struct noun *nouns, bool only_structures)
+{
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
+        if (!only_structures || noun->open != NULL)
+            output_print("%s ", noun->word);
+}
+
+/* What follows on the line that begins an argument or an option. */
+static void print_completed(const struct noun *nouns, enum completed completed,
+                            const char *const *choices, const char *noun)
+{
+    output_print(completed == COMPLETED_FILE ? " -F" : " -a '");
+    switch (completed) {
+    case COMPLETED_NAME:
+        output_print("(__mcds_names %s)", noun);
+        break;
+    case COMPLETED_NOUN:
+        print_nouns(nouns, true);
+        break;
+    case COMPLETED_PROFILE:
+        output_print("(__mcds_profiles)");
+        break;
+    case COMPLETED_STORE:
+        output_print("(__mcds_stores)");
+        break;
+    case COMPLETED_CHOICE:
+        for (size_t i = 0; choices[i] != NULL; i++)
+            output_print("%s ", choices[i]);
+        break;
+    case COMPLETED_SHELL:
+        output_print("bash zsh fish");
+        break;
+    case COMPLETED_TOPIC:
+        print_nouns(nouns, false);
+        output_print("exit man");
+        break;
+    default:
+        break;
+    }
+    output_print(completed == COMPLETED_FILE ? "\n" : "'\n");
+}
+
+static void print_option(const struct noun *nouns, const char *condition, int id)
+{
+    const struct parameter *option = &options[id];
+    enum completed completed = completed_option(id);
+    output_print("complete -c mcds -n '%s' -l %s", condition, option->word);
+    if (option->letter != '\0')
+        output_print(" -s %c", option->letter);
+    if (option->kind != KIND_FLAG)
+        output_print(completed == COMPLETED_FILE ? " -r" : " -x");
+    if (completed == COMPLETED_NOTHING)
+        output_print("\n");
+    else
+        print_completed(nouns, completed, option->choices, "");
+}
+
+static void print_verb(const struct noun *nouns, const struct noun *noun,
+                       const struct verb *verb)
+{
+    char condition[CONDITION_CAPACITY];
+    enum completed completed = completed_argument(verb->arguments[0]);
+    (void)snprintf(
+        condition, sizeof condition, "__fish_seen_subcommand_from %s%s%s", noun->word,
+        verb->word[0] != '\0' ? "; and __fish_seen_subcommand_from " : "", verb->word);
+    if (verb->word[0] != '\0')
+        output_print("complete -c mcds -n '__fish_seen_subcommand_from %s' -a %s\n", noun->word,
+                     verb->word);
+    if (completed != COMPLETED_NOTHING) {
+        output_print("complete -c mcds -n '%s'", condition);
+        print_completed(nouns, completed, NULL, completed_noun(noun));
+    }
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (is_among(verb->options, id))
+            print_option(nouns, condition, id);
+}
+
+void completion_print_fish(const struct noun *nouns)
+{
+    output_print("%s", functions);
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++) {
+        output_print("complete -c mcds -n __fish_use_subcommand -a %s -d '%s'\n", noun->word,
+                     noun->help);
+        for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
+            print_verb(nouns, noun, verb);
+    }
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (is_among(OPTIONS_GLOBAL, id))
+            print_option(nouns, "true", id);
+}
