@@ -15,6 +15,7 @@ def waiting(s: mcds.Store) -> None:
     assert_type(s.visitors("v", period=60).hit("ann"), bool)
     assert_type(list(s.list("l")), List[bytes])
     assert_type(s.limit("m", rates=["2/s", (5, 60)]).take("ann"), mcds.Take)
+    assert_type(s.once("o").begin("k"), mcds.Run)
     with s.lock("l", ttl=30) as lease:
         assert_type(lease, mcds.Lease)
         assert_type(lease.fence, int)
@@ -33,6 +34,8 @@ def pipelined(s: mcds.Store) -> None:
 async def awaited(s: mcds.Store) -> None:
     assert_type(await s.aio.counter("a").add(2), int)
     assert_type((await s.aio.limit("m", rates="2/s").take("ann")).retry, float)
+    assert_type(await s.aio.once("o").begin("k"), mcds.AioRun)
+    assert_type(await (await s.aio.cache("c").look("k")).put("v"), bool)
     async with s.aio.lock("l") as lease:
         assert_type(lease, mcds.AioLease)
     async for element in s.aio.set("x"):
