@@ -6,11 +6,8 @@
  *   LOOK     the same without the append, if no job is expected
  *            closed: the next part; missing: READ, and at the end wait
  *
- * A part whose key is lost: is it after the LAST one in the numbers, or has a pusher passed over it
- * and left a SKIP mark? Then it was never made, and no job is lost: models/skip.pml.
- *
- * A job that was claimed too often: BURY it (copy it to a dead job), then DONE, then the next
- * round. If the first part is finished: finish.c. */
+ * A part whose key is lost: loss.c. A job that was claimed too often: bury.c, then the next round.
+ * If the first part is finished: finish.c. */
 #include <assert.h>
 
 #include "base/buffer.h"
@@ -28,11 +25,9 @@ enum {
     NEXT_CLAIM,
     NEXT_LOOK,
     NEXT_RECORD,
-    NEXT_LAST,
-    NEXT_SKIP,
+    NEXT_LOSS,
     NEXT_FETCH,
     NEXT_BURY,
-    NEXT_BURIED,
     NEXT_FINISH
 };
 
@@ -56,26 +51,15 @@ static enum mcds__step next_ask_numbers(struct mcds__queue_next *next)
     return next_step_on(next);
 }
 
-static enum mcds__step ask_done(struct mcds__queue_next *next, uint64_t incarnation,
-                                uint64_t part, const struct mcds__jobs_receipt *receipt,
-                                uint8_t stage)
-{
-    uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
-    uint8_t order[MCDS__JOBS_ORDER_MAX];
-    next->stage = stage;
-    next->base.tries = 1;
-    size_t length = mcds__jobs_write_receipt(MCDS__JOBS_DONE, receipt, 0, order);
-    if (!mcds__queue_begin_order(&next->work,
-                                 mcds__queue_part_element(incarnation, part, element),
-                                 (mcds_bytes){order, length}, false))
-        return next_fail_memory(next);
-    return next_step_on(next);
-}
-
 static enum mcds__step ask_held_done(struct mcds__queue_next *next)
 {
     const struct mcds__jobs_receipt receipt = {next->job->number, next->job->tries};
-    return ask_done(next, next->job->incarnation, next->job->part, &receipt, NEXT_DONE);
+    next->stage = NEXT_DONE;
+    next->base.tries = 1;
+    return mcds__queue_begin_done(&next->work, next->job->incarnation, next->job->part,
+                                  &receipt)
+               ? next_step_on(next)
+               : next_fail_memory(next);
 }
 
 static enum mcds__step next_ask_claim(struct mcds__queue_next *next)
@@ -219,55 +203,27 @@ static enum mcds__step take_lost_part(struct mcds__queue_next *next)
                      job->part == next->part;
     if (was_in_it || next->base.detail != MCDS__WHY(PART_GONE))
         return report_loss(next);
-    next->stage = NEXT_LAST;
-    next->base.tries = 1;
-    return mcds__queue_begin_get(&next->work, mcds__queue_numbers_element())
-               ? next_step_on(next)
-               : next_fail_memory(next);
+    next->stage = NEXT_LOSS;
+    mcds__queue_loss_begin(&next->loss, next->incarnation, next->part);
+    return next_step_on(next);
 }
 
-static enum mcds__step next_ask_skip(struct mcds__queue_next *next, uint32_t place)
+static enum mcds__step next_take_loss(struct mcds__queue_next *next)
 {
-    next->stage = NEXT_SKIP;
-    next->skip_place = place;
-    next->base.tries = 1;
-    return mcds__queue_begin_get_skip(&next->work, next->incarnation, next->part, place)
-               ? next_step_on(next)
-               : next_fail_memory(next);
-}
-
-/* The mark is put before the number of a later part is raised, so it is read after the number. */
-static enum mcds__step next_take_last(struct mcds__queue_next *next)
-{
-    struct mcds__operation *operation = &next->base;
-    enum mcds__step step = mcds__queue_step_numbers(&next->work, operation);
+    enum mcds__step step = mcds__queue_loss_step(&next->loss, &next->work, &next->base);
     if (step != MCDS__DONE)
         return step;
     next->has_read = true;
-    if (operation->result == MCDS_LOST)
-        return report_loss(next);
-    if (operation->result == MCDS_NOT_FOUND) /* the queue was dropped */
-        return next_take_missing(next);
-    if (operation->result != MCDS_OK)
-        return step;
-    if (next->part > mcds__queue_stored_last(&next->work))
-        return next_take_missing(next);
-    return next_ask_skip(next, 0);
-}
-
-static enum mcds__step next_take_skip(struct mcds__queue_next *next)
-{
-    enum mcds__step step = mcds__queue_step_get(&next->work, &next->base);
-    if (step != MCDS__DONE)
-        return step;
-    if (next->base.result == MCDS_OK)
+    switch (next->base.result) {
+    case MCDS_OK:
         return pass_part(next, true, 0);
-    if (next->base.result == MCDS_LOST && next->skip_place + 1 < MCDS__QUEUE_SKIP_PLACES)
-        return next_ask_skip(next, next->skip_place + 1);
-    if (next->base.result != MCDS_NOT_FOUND && next->base.result != MCDS_LOST)
+    case MCDS_NOT_FOUND:
+        return next_take_missing(next);
+    case MCDS_LOST:
+        return report_loss(next);
+    default:
         return step;
-    (void)mcds__operation_explain(&next->base, MCDS_LOST, MCDS__WHY(PART_GONE));
-    return report_loss(next);
+    }
 }
 
 static enum mcds__step give_job(struct mcds__queue_next *next)
@@ -297,22 +253,15 @@ static int64_t timeout_of(const struct mcds__queue_next *next)
     return mcds__store_timeout_ns(next->base.store);
 }
 
-/* Copy a job that was claimed too often to a dead job. The requests for that are not repeated for
- * as long as the caller waits for a job, because a done record stays for a limited time. If this
- * client dies before the DONE, the next worker that claims the job does the same. */
+/* The requests for that are not repeated for as long as the caller waits for a job, because a done
+ * record stays for a limited time. */
 static enum mcds__step ask_bury(struct mcds__queue_next *next)
 {
-    const struct mcds__queue_spot spot = {next->incarnation, next->part, next->receipt.number};
-    assert(next->receipt.tries > next->work.queue->tries && !next->job->is_held);
     next->stage = NEXT_BURY;
-    next->base.tries = 1;
     int64_t latest_ns = mcds__monotonic_ns(next->base.env) + timeout_of(next);
     if (next->base.deadline_ns > latest_ns)
         next->base.deadline_ns = latest_ns;
-    return mcds__queue_begin_bury(&next->work, &spot, next->receipt.tries - 1,
-                                  (mcds_bytes){next->bytes.data, next->bytes.length})
-               ? next_step_on(next)
-               : next_fail_memory(next);
+    return mcds__queue_bury_begin(next) ? next_step_on(next) : next_fail_memory(next);
 }
 
 static enum mcds__step use_job(struct mcds__queue_next *next)
@@ -434,20 +383,9 @@ static enum mcds__step take_done(struct mcds__queue_next *next)
 
 static enum mcds__step take_bury(struct mcds__queue_next *next)
 {
-    enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
-    if (step == MCDS__DONE && next->base.result == MCDS_LOST)
-        mcds__queue_explain_loss(&next->base);
+    enum mcds__step step = mcds__queue_bury_step(next);
     if (step != MCDS__DONE || next->base.result != MCDS_OK)
         return step;
-    return ask_done(next, next->incarnation, next->part, &next->receipt, NEXT_BURIED);
-}
-
-static enum mcds__step take_buried(struct mcds__queue_next *next)
-{
-    enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
-    if (step != MCDS__DONE || next->base.result != MCDS_OK)
-        return step;
-    mcds__operation_note_stored(&next->base);
     next->base.deadline_ns = next->wait_until_ns + timeout_of(next);
     return next_begin_round(next);
 }
@@ -486,16 +424,12 @@ static enum mcds__step next_step_on(struct mcds__queue_next *next)
         return next_take_look(next);
     case NEXT_RECORD:
         return next_take_record(next);
-    case NEXT_LAST:
-        return next_take_last(next);
-    case NEXT_SKIP:
-        return next_take_skip(next);
+    case NEXT_LOSS:
+        return next_take_loss(next);
     case NEXT_FETCH:
         return take_fetch(next);
     case NEXT_BURY:
         return take_bury(next);
-    case NEXT_BURIED:
-        return take_buried(next);
     default:
         return take_finish(next);
     }

@@ -31,6 +31,20 @@ enum mcds__step mcds__queue_finish_step(struct mcds__queue_finish *finish,
                                         struct mcds__queue_work *work,
                                         struct mcds__operation *operation);
 
+/* Find out whether a part whose key is lost was ever made. */
+struct mcds__queue_loss {
+    uint8_t stage;
+    uint32_t place;
+    uint64_t incarnation;
+    uint64_t part;
+};
+void mcds__queue_loss_begin(struct mcds__queue_loss *loss, uint64_t incarnation, uint64_t part);
+/* DONE with MCDS_LOST: it was made, and its jobs are lost; MCDS_OK: never, a push has passed over
+ * it; MCDS_NOT_FOUND: not yet, or the queue was dropped; or a failure. */
+enum mcds__step mcds__queue_loss_step(struct mcds__queue_loss *loss,
+                                      struct mcds__queue_work *work,
+                                      struct mcds__operation *operation);
+
 struct mcds__queue_next {
     struct mcds__operation base;
     struct mcds__queue_work work;
@@ -39,7 +53,6 @@ struct mcds__queue_next {
     uint8_t stage;
     bool has_read;        /* the numbers, in this round */
     bool leaves_finished; /* the parts that are finished, because finish.c was blocked */
-    uint32_t skip_place;
     int64_t wait_until_ns;
     uint64_t incarnation;
     uint64_t part;
@@ -50,6 +63,8 @@ struct mcds__queue_next {
     struct mcds__jobs_receipt receipt;
     struct mcds__queue_sight sight;
     struct mcds__queue_finish finish;
+    struct mcds__queue_loss loss;
+    bool is_buried;    /* of a job to bury: it was copied */
     mcds_buffer bytes; /* of the job */
 };
 
@@ -59,5 +74,10 @@ void mcds__queue_see_part(struct mcds__queue_next *next, mcds_bytes value, int64
 void mcds__queue_see_claimed(struct mcds__map_update *update, mcds_bytes value);
 /* Take the receipt from the number of a claim. */
 void mcds__queue_set_receipt(struct mcds__queue_next *next, int64_t number);
+
+/* Begin to make the claimed job a dead one. False: no memory. */
+bool mcds__queue_bury_begin(struct mcds__queue_next *next);
+/* DONE with MCDS_OK or a failure. */
+enum mcds__step mcds__queue_bury_step(struct mcds__queue_next *next);
 
 #endif

@@ -92,6 +92,9 @@ bool mcds__queue_begin_update(struct mcds__queue_work *work,
                               const struct mcds__map_command *command, bool makes);
 bool mcds__queue_begin_order(struct mcds__queue_work *work, mcds_bytes element,
                              mcds_bytes order, bool makes);
+/* Begin to remove the job of the receipt. */
+bool mcds__queue_begin_done(struct mcds__queue_work *work, uint64_t incarnation, uint64_t part,
+                            const struct mcds__jobs_receipt *receipt);
 /* Step the change. DONE with MCDS_OK and the code (ABSENT for NOT_FOUND), or with a failure. */
 enum mcds__step mcds__queue_step_update(struct mcds__queue_work *work,
                                         struct mcds__operation *operation);

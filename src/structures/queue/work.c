@@ -55,6 +55,16 @@ bool mcds__queue_begin_order(struct mcds__queue_work *work, mcds_bytes element,
     return true;
 }
 
+bool mcds__queue_begin_done(struct mcds__queue_work *work, uint64_t incarnation, uint64_t part,
+                            const struct mcds__jobs_receipt *receipt)
+{
+    uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
+    uint8_t order[MCDS__JOBS_ORDER_MAX];
+    size_t length = mcds__jobs_write_receipt(MCDS__JOBS_DONE, receipt, 0, order);
+    return mcds__queue_begin_order(work, mcds__queue_part_element(incarnation, part, element),
+                                   (mcds_bytes){order, length}, false);
+}
+
 enum mcds__step mcds__queue_step_update(struct mcds__queue_work *work,
                                         struct mcds__operation *operation)
 {
