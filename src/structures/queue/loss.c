@@ -28,8 +28,9 @@ static enum mcds__step loss_ask_skip(struct mcds__queue_loss *loss,
     return mcds__queue_loss_step(loss, work, operation);
 }
 
-static enum mcds__step take_last(struct mcds__queue_loss *loss, struct mcds__queue_work *work,
-                                 struct mcds__operation *operation)
+static enum mcds__step loss_take_last(struct mcds__queue_loss *loss,
+                                      struct mcds__queue_work *work,
+                                      struct mcds__operation *operation)
 {
     enum mcds__step step = mcds__queue_step_numbers(work, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
@@ -63,9 +64,9 @@ enum mcds__step mcds__queue_loss_step(struct mcds__queue_loss *loss,
         operation->tries = 1;
         if (!mcds__queue_begin_get(work, mcds__queue_numbers_element()))
             return mcds__operation_finish(operation, MCDS_NO_MEMORY);
-        return take_last(loss, work, operation);
+        return loss_take_last(loss, work, operation);
     case LOSS_LAST:
-        return take_last(loss, work, operation);
+        return loss_take_last(loss, work, operation);
     default:
         return loss_take_skip(loss, work, operation);
     }
