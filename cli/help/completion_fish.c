@@ -65,7 +65,7 @@ static void print_completed(const struct noun *nouns, enum completed completed,
         output_print("(__mcds_stores)");
         break;
     case COMPLETED_CHOICE:
-        for (size_t i = 0; choices[i] != NULL; i++)
+        for (size_t i = 0; choices != NULL && choices[i] != NULL; i++)
             output_print("%s ", choices[i]);
         break;
     case COMPLETED_SHELL:
