@@ -21,8 +21,10 @@ static const char functions[] =
     "            set -a given $words[(math $i - 1)] $words[$i]\n"
     "        end\n"
     "    end\n"
-    "    test -n \"$argv[1]\"; and set -a given --noun $argv[1]\n"
-    "    timeout 1 $words[1] --timeout 500ms $given ls 2>/dev/null | head -n 1000 | cut -f 2\n"
+    "    set -l noun\n"
+    "    test -n \"$argv[1]\"; and set noun --noun $argv[1]\n"
+    "    timeout 1 $words[1] --timeout 500ms $given ls $noun 2>/dev/null | head -n 1000 | cut "
+    "-f 2\n"
     "end\n"
     "function __mcds_profiles\n"
     "    set -l config $HOME/.config/mcds/config\n"
@@ -96,6 +98,23 @@ static void print_option(const struct noun *nouns, const char *condition, int id
         print_completed(nouns, completed, option->choices, "");
 }
 
+/* Offered until one of them is there. */
+static void print_verbs(const struct noun *noun)
+{
+    const struct verb *first = noun->verbs + (is_whole_command(noun) ? 1 : 0);
+    if (first->word == NULL || first->word[0] == '\0')
+        return;
+    output_print("complete -c mcds -n '__fish_seen_subcommand_from %s; and not "
+                 "__fish_seen_subcommand_from",
+                 noun->word);
+    for (const struct verb *verb = first; verb->word != NULL; verb++)
+        output_print(" %s", verb->word);
+    output_print("' -a '");
+    for (const struct verb *verb = first; verb->word != NULL; verb++)
+        output_print("%s ", verb->word);
+    output_print("'\n");
+}
+
 static void print_verb(const struct noun *nouns, const struct noun *noun,
                        const struct verb *verb)
 {
@@ -104,9 +123,6 @@ static void print_verb(const struct noun *nouns, const struct noun *noun,
     (void)snprintf(
         condition, sizeof condition, "__fish_seen_subcommand_from %s%s%s", noun->word,
         verb->word[0] != '\0' ? "; and __fish_seen_subcommand_from " : "", verb->word);
-    if (verb->word[0] != '\0')
-        output_print("complete -c mcds -n '__fish_seen_subcommand_from %s' -a %s\n", noun->word,
-                     verb->word);
     if (completed != COMPLETED_NOTHING) {
         output_print("complete -c mcds -n '%s'", condition);
         print_completed(nouns, completed, NULL, completed_noun(noun));
@@ -122,6 +138,7 @@ void completion_print_fish(const struct noun *nouns)
     for (const struct noun *noun = nouns; noun->word != NULL; noun++) {
         output_print("complete -c mcds -n __fish_use_subcommand -a %s -d '%s'\n", noun->word,
                      noun->help);
+        print_verbs(noun);
         for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
             print_verb(nouns, noun, verb);
     }
