@@ -12,7 +12,8 @@ extern "C" {
 #define MCDS_LOCK_SHARED_MAX 64
 
 /* A lock with leases. In the store, either one holder has the lock alone, or up to
- * MCDS_LOCK_SHARED_MAX holders share it. Each holds it until it releases or its lease expires.
+ * MCDS_LOCK_SHARED_MAX holders share it. A holder has the lock until it releases the lock or its
+ * lease expires.
  *
  * No lock with a time limit can stop a suspended process from resuming too late. Therefore every
  * acquisition gets a fence: a number that is larger than every earlier fence of the lock. Pass
@@ -146,14 +147,14 @@ MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait
                                                   uint64_t tag);
 
 /* Tries once to share the lock with other holders, at most MCDS_LOCK_SHARED_MAX in total. Apart
- * from that, as mcds_lock_try_acquire. mcds_lock_renew, mcds_lock_release and all other calls take the lease of
- * either mode.
+ * from that, as mcds_lock_try_acquire. mcds_lock_renew, mcds_lock_release and all other calls
+ * take the lease of either mode.
  * Arguments:   lease  as for mcds_lock_try_acquire. The lease of an acquisition that returned
  *                     MCDS_AMBIGUOUS must be acquired again in the same mode, shared or alone
  * Returns:     MCDS_OK           the caller shares the lock until lease->deadline_ns
- *              MCDS_BUSY         a holder has the lock alone; a caller waits, or has just ended its
- *                                wait, to have it alone; or
- *                                as many holders share it as may
+ *              MCDS_BUSY         a holder has the lock alone; a caller waits, or has just ended
+ *                                its wait, to have it alone; or MCDS_LOCK_SHARED_MAX holders
+ *                                share it
  *              MCDS_INVALID      also: the lease belongs to an acquisition in the other mode
  *              MCDS_UNSUPPORTED  also: the server does not report the ttl of a key (classic
  *                                servers)

@@ -19,11 +19,12 @@ extern "C" {
  * Promise: each event is stored exactly once, and can be read for at least `retention_ms`. A put
  * whose reply was lost is repeated with the same id until the timeout. The result is
  * MCDS_AMBIGUOUS only if the repetition does not show whether the put was applied, or if the put
- * took more than 10 s. Events that a server has lost are reported as a gap if there is evidence of
- * them: other keys of their chunk, or a handle that has used the chunk lately. A chunk of more
+ * took more than 10 s. Events that a server has lost are reported as a gap if there is evidence
+ * of them: other keys of their chunk, or a handle that has used the chunk lately. A chunk of more
  * than 16 KB has a small key that counts its other keys. A server that evicts the least recently
- * used keys keeps this key longest. An event is 0 bytes to 64 MB of any bytes. An event of more than 8 KB is stored under
- * keys of its own, which takes one more round trip. Source: the event log of the articles. */
+ * used keys keeps this key longest. An event is 0 bytes to 64 MB of any bytes. An event of more
+ * than 8 KB is stored under keys of its own, which takes one more round trip. Source: the event
+ * log of the articles. */
 typedef struct mcds_log mcds_log;
 
 typedef enum mcds_log_flag {
@@ -106,7 +107,8 @@ MCDS_API void mcds_log_close(mcds_log *log);
  *              than 8 KB takes 1 more
  * Lost reply:  The call repeats the put with the same id until the timeout. MCDS_AMBIGUOUS: put
  *              once, not at all, or not yet. With the cause MCDS_CAUSE_TOO_LATE: put once, but
- *              the call took more than 10 s, so a cursor may have passed the event; scans have it */
+ *              the call took more than 10 s. Scans return the event, but a cursor may have passed
+ *              it */
 MCDS_API MCDS_CHECKED int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_bytes event);
 MCDS_API MCDS_CHECKED int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
                                              mcds_pipeline *pipeline, uint64_t tag);

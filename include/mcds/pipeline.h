@@ -97,16 +97,16 @@ MCDS_API MCDS_CHECKED int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_compl
  *              does the work of the operations. */
 MCDS_API MCDS_CHECKED int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done);
 
-/* Ends the wait of an operation whose result is no longer wanted, for instance
- * mcds_queue_next_start with a long wait_ms. Once this call has returned, the operation does not
- * sleep: it neither polls nor tries again. Its requests that were sent or collected before are
- * still answered, and it may do what they begin. Take its completion as usual. After MCDS_OK it has
- * claimed what it waited for: release that, or give it back. Otherwise its result is that of a
- * timeout that has passed, for instance MCDS_TIMEOUT, MCDS_BUSY or MCDS_NOT_FOUND.
- * Arguments:   tag  that of the operation; if several have it, the wait of each ends
- * Returns:     MCDS_OK; MCDS_NOT_FOUND: no operation in flight has the tag, for instance because it
- *              has finished; MCDS_INVALID
- * Cost:        none; it looks at each operation of the pipeline */
+/* Ends the wait of an operation whose result is no longer needed, for instance
+ * mcds_queue_next_start with a long wait_ms. After this call the operation neither polls nor
+ * tries again. Its requests that were sent or collected before are still answered, and their
+ * changes may be made. Take its completion as usual. After MCDS_OK the operation has claimed what
+ * it waited for: release the claim, or give it back. Otherwise the result is the same as when the
+ * timeout has passed, for instance MCDS_TIMEOUT, MCDS_BUSY or MCDS_NOT_FOUND.
+ * Arguments:   tag  of the operation; if several operations have it, the wait of each ends
+ * Returns:     MCDS_OK; MCDS_NOT_FOUND: no operation in flight has the tag, for instance because
+ *              the operation has finished; MCDS_INVALID
+ * Cost:        none; the call reads each operation of the pipeline */
 MCDS_API MCDS_CHECKED int mcds_pipeline_end_wait(mcds_pipeline *pipeline, uint64_t tag);
 
 /* Reports whether the pipeline has nothing to wait for.

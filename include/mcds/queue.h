@@ -83,9 +83,9 @@ extern "C" {
  * leaves an entry of about 60 bytes in the store for two hours.
  *
  * If an lmdb: file is full, pushes return MCDS_FULL, and workers can empty the queue. A memcached
- * server that does not evict (-M) stores each new value before it frees the old one: if it is full,
- * the calls of workers return MCDS_FULL too, also done. Its command "cache_memlimit MB" raises its
- * limit while it runs, and workers can then empty the queue.
+ * server that does not evict (-M) stores each new value before it frees the old one. If it is
+ * full, the calls of workers, also done, return MCDS_FULL too. Memcached's command
+ * "cache_memlimit MB" raises the limit while the server runs. Then workers can empty the queue.
  *
  * Jobs that are delayed or take long stay in their part, and later parts are used meanwhile. A
  * handle remembers up to 1 024 parts in which no job is due, which is about 200 000 small jobs
@@ -230,7 +230,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_many_start(mcds_queue *queue, const mc
                                                      size_t *pushed_out,
                                                      mcds_pipeline *pipeline, uint64_t tag);
 
-/* Adds a dead job, for instance one that was copied from another queue. Makes the queue if it does
+/* Adds a dead job, for instance a copy of a dead job of another queue. Makes the queue if it does
  * not exist. mcds_queue_dead visits the job like those that were claimed too often.
  * Arguments:   job    0 bytes to 64 KB
  *              tries  how often the job was claimed; at most 65 535; 0 = 1
@@ -348,7 +348,7 @@ typedef struct mcds_queue_counts {
  * be counted or not.
  * Arguments:   counts_out  the numbers of jobs
  * Returns:     MCDS_OK
- *              MCDS_NOT_FOUND  no such queue: all are 0
+ *              MCDS_NOT_FOUND  no such queue: all counts are 0
  *              MCDS_LOST       some jobs are lost, and the rest was counted. Until the queue is
  *                              dropped, each further call returns MCDS_LOST too: the store does
  *                              not show whether a dead job was lost

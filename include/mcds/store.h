@@ -107,12 +107,12 @@ typedef struct mcds_options {
  * tls=1, mcds_open() reads the files of ca=, cert= and key=. OpenSSL takes memory and random
  * numbers from the system, and the time from `env`.
  * lmdb: mcds_open() opens the files. It never overwrites a file that mcds did not write. It
- * refuses a symbolic link (but follows a link at PATH that belongs to this user or to root and
- * leads to a file), a file of another kind or with other contents at PATH, PATH-lock or
- * PATH-writer, a truncated file, and a file that is open in another pid namespace (another
- * container). A user with permission to read PATH, but not to write PATH or PATH-lock, reads a
- * copy in memory that is made when the store is opened. If /proc is not mounted, mcds_open()
- * refuses a file that another process has open, and makes no copy.
+ * refuses a symbolic link at PATH, PATH-lock or PATH-writer, except a link at PATH that belongs
+ * to this user or to root and leads to a file. It also refuses a file of another kind or with
+ * other contents at these paths, a truncated file, and a file that is open in another pid
+ * namespace (another container). A user with permission to read PATH, but not to write PATH or
+ * PATH-lock, reads a copy in memory that is made when the store is opened. If /proc is not
+ * mounted, mcds_open() refuses a file that another process has open, and makes no copy.
  *
  * No timeout of the store limits the wait for name resolution. A call that connects to a
  * memcached server given by name calls getaddrinfo(3), which waits as long as the system's

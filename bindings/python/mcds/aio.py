@@ -35,11 +35,11 @@ TURN = 1024
 
 
 class Operation(asyncio.Future[Any]):
-    """What an awaited call returns. If it is cancelled, the operation begins no further request."""
+    """The future of a call. If it is cancelled, the operation begins no further request."""
 
     driver: "Driver"
     plan: Plan[Any]
-    tag = 0  #: of the pipeline; 0: not started
+    tag = 0  #: of the operation in the pipeline; 0: not started
 
     def cancel(self, msg: Optional[Any] = None) -> bool:
         is_cancelled = super().cancel(msg)
@@ -49,13 +49,13 @@ class Operation(asyncio.Future[Any]):
 
 
 class Claiming(Operation):
-    """The same for a call that claims: where nobody gets the claim, it is given back."""
+    """The future of a call that claims. If no caller gets the claim, it is given back."""
 
     def __await__(self) -> Generator[Any, None, Any]:
         try:
             return (yield from super().__await__())
         except asyncio.CancelledError:
-            # The awaiting task was cancelled when the result had come, but before it got it.
+            # The result had come, but the awaiting task was cancelled before it got the result.
             if self.done() and not self.cancelled() and self.exception() is None:
                 self.driver.give_back(self.plan, 0)
             raise
@@ -109,13 +109,13 @@ class Driver:
             operation.set_exception(error_of(code))
 
     def end_wait(self, tag: int) -> None:
-        """The caller has left. What the operation has under way is answered."""
+        """The caller was cancelled. Requests under way are still answered."""
         if self._pipeline is not None and tag in self._running:
             if lib.mcds_pipeline_end_wait(self._pipeline, tag) == 0 and not self._is_soon:
                 self._turn_soon()
 
     def give_back(self, plan: Plan[Any], code: int) -> None:
-        """What the operation has claimed, and its caller does not get."""
+        """Give back a claim that the operation has made and its caller does not get."""
         if plan.give_back is not None:
             self._run_each(plan.give_back(code))
 
@@ -224,7 +224,7 @@ class Aio:
     """The store in an event loop: every operation is awaited, thousands may be in flight.
 
     If the await of a call is cancelled, the call begins no further request. A change whose request
-    is under way may or may not be applied. What that request claims is given back.
+    is under way may or may not be applied. If that request makes a claim, the claim is given back.
 
     >>> async def main():
     ...     aio = s.aio

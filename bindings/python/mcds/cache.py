@@ -110,19 +110,19 @@ class ClaimBase:
         return bool(self._claim.state == lib.MCDS_CACHE_MISSING)
 
     def _put_plan(self, value: Optional[Bytes]) -> Plan[bool]:
-        """Store the value; None: the source has nothing. False: the claim is over, not stored."""
+        """Store the value; None: the source has nothing. False: not stored, the claim is over."""
         pair = None if value is None else as_bytes(value)
         held = ffi.NULL if pair is None else ffi.new("mcds_bytes *", pair)
         return Plan(lib.mcds_cache_put, lib.mcds_cache_put_start,
                     (self._opened.handle, self._claim, held), take_stored, (held, pair))
 
     def _fail_plan(self, sentence: Bytes = "") -> Plan[bool]:
-        """The source could not be read: every caller gets this until the rest is over."""
+        """Report that the source could not be read, to every caller until the rest is over."""
         return Plan(lib.mcds_cache_fail, lib.mcds_cache_fail_start,
                     (self._opened.handle, self._claim, as_bytes(sentence)), take_stored)
 
     def _renew_plan(self) -> Plan[bool]:
-        """Keep the claim for a fill that takes longer. False: it is over."""
+        """Keep the claim for a fill that takes longer. False: the claim is over."""
         return Plan(lib.mcds_cache_renew, lib.mcds_cache_renew_start,
                     (self._opened.handle, self._claim), take_stored)
 
@@ -211,9 +211,9 @@ class CachePlans(Structure):
               wait: Optional[Seconds] = None) -> Plan[Claim]:
         """The value of a key, and the claim to fill it, for a loop of one's own.
 
-        wait  seconds to wait for the fill of another, then Busy. A caller that is interrupted or
-              cancelled gives back what a request under way claims; if the reply to that request is
-              late, the claim ends after `fill`
+        wait  seconds to wait for the fill of another caller, then Busy. If the call is interrupted
+              or cancelled, a claim of its request under way is given back. If the reply to that
+              request is late, the claim ends after `fill`
 
         >>> s.cache("pages").forget("/about")
         >>> claim = s.cache("pages").look("/about")
@@ -339,7 +339,7 @@ class AioCache(CachePlans):
     @awaited
     def look(self, key: Bytes, tags: Iterable[Bytes] = (),
              wait: Optional[Seconds] = None) -> Plan[AioClaim]:
-        """The value of a key, and the claim to fill it; as of a Cache."""
+        """The value of a key, and the claim to fill it, as Cache.look."""
         return self._look_as(AioClaim, key, tags, wait)
 
     forget = awaited(CachePlans._forget)

@@ -50,7 +50,7 @@ def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: 
     wait   seconds to wait for it, then Busy; None: for ever, but not for a store that is down
     renew  a thread (or a task) renews the lease while the block runs
     label  names the holder to others
-    shared others that give it too may hold the lock at the same time, at most Lock.SHARED_MAX: for readers
+    shared up to Lock.SHARED_MAX holders with shared=True have the lock together: for readers
 
     >>> with s.lock("nightly", ttl=30) as lease:
     ...     lease.fence > 0, lease.lost
@@ -247,7 +247,7 @@ class Leased(Structure):
         return SHARED_CALLS if self._chosen.shared else self._calls
 
     def _acquire_plan(self, tenure: Tenure, wait_ms: int) -> Plan[None]:
-        """Wait so long for it."""
+        """Wait up to `wait_ms` for the lease."""
         def give_back(code: int) -> Iterator[Plan[Any]]:
             if code == lib.MCDS_AMBIGUOUS or tenure.remaining > 0:
                 yield tenure._release_plan()

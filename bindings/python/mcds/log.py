@@ -49,10 +49,10 @@ def open_log(core: Core, name: Bytes, *, by_arrival: bool = False, late: Optiona
 
 
 class Damage:
-    """What reads of a handle have found, and damage() has not returned yet.
+    """The losses that reads of a handle have found and damage() has not returned yet.
 
-    The library reports some losses only to the first read after them. The others are found again by
-    each read, so the numbers are the largest of all reads, not their sum.
+    The library reports some losses only to the first read after them. Each read finds the other
+    losses again, so the numbers are the largest of all reads, not their sum.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Damage:
         self._found = (0, 0)
 
     def note(self, info: Any) -> None:
-        """Add what one read has found."""
+        """Add the losses that one read has found."""
         with self._mutex:
             self._found = (max(self._found[0], info.gaps), max(self._found[1], info.corrupt))
 
@@ -182,8 +182,8 @@ class LogPlans(Structure):
     def _damage(self) -> Plan["tuple[int, int]"]:
         """How many gaps and corrupt places there are. This reads the whole log.
 
-        A gap is a place where events are missing that the store should hold. What earlier reads of
-        this store's log have found is included, once: `events` and `read` skip what is lost.
+        A gap is a place where events are missing that the store should hold. `events` and `read`
+        skip lost events. The next damage() includes the gaps that they have found, once.
 
         >>> s.log("deploys").damage()
         (0, 0)
@@ -228,7 +228,7 @@ class Log(LogPlans):
     def events(self, first: Optional[When] = None, last: Optional[When] = None, *, limit: int = 0,
                newest_first: bool = False) -> Iterator[Event]:
         """The events filed from `first` on and before `last`, in parts, at most `limit` (0: all).
-        What is lost is skipped; `damage` counts it, before or afterwards.
+        Lost events are skipped. `damage` counts the losses, before or afterwards.
 
         >>> for text in ("one", "two", "three"):
         ...     s.log("numbers").put(text)

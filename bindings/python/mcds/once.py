@@ -74,18 +74,18 @@ class RunBase:
         return float(self._run.until_ms / 1000)
 
     def _finish_plan(self, result: Bytes, code: int = 0) -> Plan[None]:
-        """Store the result. Lost: the claim has ended; the result is not stored."""
+        """Store the result. Lost: the claim has ended, and the result is not stored."""
         pair = as_bytes(result)
         return Plan(lib.mcds_once_finish, lib.mcds_once_finish_start,
                     (self._opened.handle, self._run, code, pair), take_none, pair)
 
     def _renew_plan(self) -> Plan[None]:
-        """Extend the claim. Lost: it has ended."""
+        """Extend the claim. Lost: the claim has ended."""
         return Plan(lib.mcds_once_renew, lib.mcds_once_renew_start,
                     (self._opened.handle, self._run), take_none)
 
     def _abandon_plan(self) -> Plan[None]:
-        """Give the claim back, if the work certainly was not done: the next caller does it."""
+        """Give the claim back if the work was certainly not done: the next caller does it."""
         return Plan(lib.mcds_once_abandon, lib.mcds_once_abandon_start,
                     (self._opened.handle, self._run), take_none)
 
@@ -125,9 +125,9 @@ class OncePlans(Structure):
         """The result of a key, or the claim to do its work.
 
         request  what is asked for; Exists: the key was used for another request
-        wait     how long to wait while another caller does it, then Busy. A caller that is
-                 interrupted or cancelled gives back what a request under way claims; if the reply to
-                 that request is late, the claim ends after the option `run`
+        wait     seconds to wait while another caller does the work, then Busy. If the call is
+                 interrupted or cancelled, a claim of its request under way is given back. If the
+                 reply to that request is late, the claim ends after the option `run`
 
         >>> run = s.once("mails").begin("welcome:7")
         >>> run.mine
@@ -226,7 +226,7 @@ class AioOnce(OncePlans):
     @awaited
     def begin(self, key: Bytes, request: Bytes = b"",
               wait: Optional[Seconds] = None) -> Plan[AioRun]:
-        """The result of a key, or the claim to do its work; as of a Once."""
+        """The result of a key, or the claim to do its work, as Once.begin."""
         return self._begin_as(AioRun, key, request, wait)
 
     settle = awaited(OncePlans._settle)

@@ -49,8 +49,8 @@ class Plan(Generic[T]):
     """What to call, and how to read the result. It keeps alive what C reads and writes.
 
     `waits`: the call may wait for other callers, longer than the store's timeout.
-    `give_back`: for a caller that has left. From the result code it makes the plans that give back
-    what the operation has claimed; each begins after the one before has succeeded.
+    `give_back`: for a call that was interrupted or cancelled. From the result code it makes the
+    plans that give back the claim. Each plan begins after the one before has succeeded.
     """
 
     __slots__ = ("call", "start", "arguments", "take", "out", "waits", "give_back")
@@ -72,8 +72,8 @@ class Plan(Generic[T]):
     def run(self, store: Any) -> int:
         """The result code. Signals are handled meanwhile; a handler that raises ends the wait.
 
-        No further request begins then. What the last one has claimed is given back; if its reply
-        does not come at once, the claim ends by its own lease.
+        No further request begins then. If the last request has made a claim, the claim is given
+        back. If its reply does not come at once, the claim ends with its lease.
         """
         pipelines = ffi.new("mcds_pipeline **")
         code: int = lib.mcds_pipeline_open(store, ONE_OPERATION, pipelines)
@@ -94,7 +94,7 @@ class Plan(Generic[T]):
             lib.mcds_pipeline_close(pipelines[0])
 
     def _leave(self, pipeline: Any, give_back: GiveBack) -> None:
-        """After an interrupt: end the wait, and give back what was claimed."""
+        """After an interrupt: end the wait, and give back the claim."""
         lib.mcds_pipeline_end_wait(pipeline, 0)
         code = lib.mcds_py_run(pipeline, LOOK_MS)
         if code != PENDING:

@@ -134,9 +134,9 @@ class QueuePlans(Structure):
         """The first job that is due, claimed; None: there was none within `wait` seconds. So `with
         queue.next() as job` fails where no job is due; `jobs` ends there.
 
-        A caller that is interrupted or cancelled gives the job of a request under way back, which
-        costs a try; a job at its last try is pushed again. If the reply to that request is late, the
-        job is due again after `visible`.
+        If the call is interrupted or cancelled, a job that its request under way claims is given
+        back. The job loses a try. At its last try, it is pushed again. If the reply to that
+        request is late, the job is due again after `visible`.
 
         after  a job of this worker, which is done: the same request says so. Its `was_lost` then
                says whether its claim had ended before
