@@ -47,11 +47,11 @@ MCDS_API void mcds_list_close(mcds_list *list);
  * Arguments:   value  0 bytes to 64 MB
  * Returns:     MCDS_OK
  *              MCDS_AMBIGUOUS  see below
- *              MCDS_LOST       the list that this handle knew is gone, and another handle has
- *                              made a new one. The value is in neither list. The next push adds
- *                              to the new list. Only a push that begins a key or repeats a
- *                              request finds this loss. Any other push adds its value to the new
- *                              list, and the next scan returns MCDS_LOST
+ *              MCDS_LOST       the store has lost the root of the list that this handle knew,
+ *                              and another handle has made a new list. The value is in neither
+ *                              list. The next push adds to the new list. If the store has lost
+ *                              all keys of the list, the push adds its value to the new list,
+ *                              and the next scan returns MCDS_LOST
  *              MCDS_BUSY       other callers filled each key that the call found, until the
  *                              timeout; not pushed
  *              MCDS_TOO_BIG    more than 64 MB, or more than the store accepts
