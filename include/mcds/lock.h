@@ -153,8 +153,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait
  *                     MCDS_AMBIGUOUS must be acquired again in the same mode, shared or alone
  * Returns:     MCDS_OK           the caller shares the lock until lease->deadline_ns
  *              MCDS_BUSY         a holder has the lock alone; a caller waits, or has just ended
- *                                its wait, to have it alone; or MCDS_LOCK_SHARED_MAX holders
- *                                share it
+ *                                its wait, to have it alone; or the most holders that may share
+ *                                it do
  *              MCDS_INVALID      also: the lease belongs to an acquisition in the other mode
  *              MCDS_UNSUPPORTED  also: the server does not report the ttl of a key (classic
  *                                servers)

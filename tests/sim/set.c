@@ -342,7 +342,7 @@ static void each_element_is_there_once(void **state)
 {
     (void)state;
     static struct ledger totals;
-    PLAY (seed, 600)
+    PLAY (seed, 800)
         assert_true(run(network_faults(seed), false, &totals));
     SEEN(totals.done > 0 && totals.doubts > 0 && totals.fetches > 0);
 }
