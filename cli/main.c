@@ -66,8 +66,8 @@ static int run(struct session *session, struct command *command)
     return status == STATUS_DONE ? run_command(session, command) : status;
 }
 
-/* To the group of mcds, to which the terminal would have sent it if COMMAND had no group of its own:
- * a script ends there. A shell takes note only if mcds dies of the signal too. */
+/* Sends the signal to the process group of mcds, and dies of it. The terminal has sent it only to the
+ * group of COMMAND. A script that runs mcds ends then. A shell ends only if mcds dies of the signal. */
 static void pass_on(int number)
 {
     sigset_t one;

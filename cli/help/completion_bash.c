@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "help/completed.h"
 #include "help/completion.h"
 #include "io/output.h"
 #include "table/commands.h"
@@ -78,19 +79,6 @@ static void print_options_of(uint64_t which)
             output_print("--%s ", options[id].word);
 }
 
-static void print_nouns(const struct noun *nouns, bool only_structures)
-{
-    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
-        if (!only_structures || noun->open != NULL)
-            output_print("%s ", noun->word);
-}
-
-static void print_verbs(const struct verb *verb)
-{
-    for (; verb->word != NULL; verb++)
-        output_print("%s ", verb->word);
-}
-
 /* Whether an option before this one has the same word. */
 static bool is_again(int id)
 {
@@ -138,7 +126,7 @@ static void print_values(const struct noun *nouns)
         for (size_t i = 0; completed == COMPLETED_CHOICE && options[id].choices[i] != NULL; i++)
             output_print("%s ", options[id].choices[i]);
         if (completed == COMPLETED_NOUN)
-            print_nouns(nouns, true);
+            completed_print_nouns(nouns, true);
         output_print("%s \"$1\" \"$2\" ;;\n",
                      completed == COMPLETED_CHOICE || completed == COMPLETED_NOUN ? "'" : "");
     }
@@ -161,7 +149,7 @@ static void print_argument(const struct noun *nouns, const struct noun *noun,
     } else {
         output_print("words+=' ");
         if (completed == COMPLETED_TOPIC)
-            print_nouns(nouns, false);
+            completed_print_nouns(nouns, false);
         output_print(completed == COMPLETED_TOPIC ? "exit man'" : "bash zsh fish'");
     }
     output_print("; ");
@@ -175,7 +163,7 @@ static void print_noun(const struct noun *nouns, const struct noun *noun)
     output_print("    %s) words='", noun->word);
     if (is_whole)
         print_options_of((first++)->options);
-    print_verbs(first);
+    completed_print_verbs(first);
     output_print("'\n        case $verb in\n");
     for (const struct verb *verb = first; verb->word != NULL; verb++) {
         output_print("        %s) words='", verb->word);
@@ -201,7 +189,7 @@ static void print_topics(const struct noun *nouns)
         if (first->word == NULL)
             continue;
         output_print("    help/%s) words+=' ", noun->word);
-        print_verbs(first);
+        completed_print_verbs(first);
         output_print("' ;;\n");
     }
     output_print("    esac\n");
@@ -244,7 +232,7 @@ static void print_reply(const struct noun *nouns)
                  "    fi\n"
                  "    case $noun in\n"
                  "    '') words='");
-    print_nouns(nouns, false);
+    completed_print_nouns(nouns, false);
     output_print("' ;;\n");
     for (const struct noun *noun = nouns; noun->word != NULL; noun++)
         print_noun(nouns, noun);

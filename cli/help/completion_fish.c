@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "help/completed.h"
 #include "help/completion.h"
 #include "io/output.h"
 #include "table/commands.h"
@@ -41,13 +42,6 @@ static const char functions[] =
     "end\n"
     "complete -c mcds -f\n";
 
-static void print_nouns(const struct noun *nouns, bool only_structures)
-{
-    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
-        if (!only_structures || noun->open != NULL)
-            output_print("%s ", noun->word);
-}
-
 /* What follows on the line that begins an argument or an option. */
 static void print_completed(const struct noun *nouns, enum completed completed,
                             const char *const *choices, const char *noun)
@@ -58,7 +52,7 @@ static void print_completed(const struct noun *nouns, enum completed completed,
         output_print("(__mcds_names %s)", noun);
         break;
     case COMPLETED_NOUN:
-        print_nouns(nouns, true);
+        completed_print_nouns(nouns, true);
         break;
     case COMPLETED_PROFILE:
         output_print("(__mcds_profiles)");
@@ -74,7 +68,7 @@ static void print_completed(const struct noun *nouns, enum completed completed,
         output_print("bash zsh fish");
         break;
     case COMPLETED_TOPIC:
-        print_nouns(nouns, false);
+        completed_print_nouns(nouns, false);
         output_print("exit man");
         break;
     default:
@@ -110,8 +104,7 @@ static void print_verbs(const struct noun *noun)
     for (const struct verb *verb = first; verb->word != NULL; verb++)
         output_print(" %s", verb->word);
     output_print("' -a '");
-    for (const struct verb *verb = first; verb->word != NULL; verb++)
-        output_print("%s ", verb->word);
+    completed_print_verbs(first);
     output_print("'\n");
 }
 

@@ -1,0 +1,53 @@
+/* Completed: what can be written where on a command line, made from the table. */
+#include "help/completed.h"
+
+#include <string.h>
+
+#include "io/output.h"
+#include "table/commands.h"
+
+static bool is_placeholder(const struct parameter *parameter, const char *placeholder)
+{
+    return parameter->placeholder != NULL && strcmp(parameter->placeholder, placeholder) == 0;
+}
+
+enum completed completed_argument(const struct parameter *argument)
+{
+    if (argument == NULL)
+        return COMPLETED_NOTHING;
+    return is_placeholder(argument, "NAME") || is_placeholder(argument, "PATTERN")
+               ? COMPLETED_NAME
+           : is_placeholder(argument, "FILE")  ? COMPLETED_FILE
+           : is_placeholder(argument, "SHELL") ? COMPLETED_SHELL
+           : is_placeholder(argument, "TOPIC") ? COMPLETED_TOPIC
+                                               : COMPLETED_NOTHING;
+}
+
+enum completed completed_option(int id)
+{
+    const struct parameter *option = &options[id];
+    return id == OPTION_PROFILE             ? COMPLETED_PROFILE
+           : id == OPTION_NOUN              ? COMPLETED_NOUN
+           : is_placeholder(option, "URI")  ? COMPLETED_STORE
+           : is_placeholder(option, "FILE") ? COMPLETED_FILE
+           : option->kind == KIND_CHOICE    ? COMPLETED_CHOICE
+                                            : COMPLETED_NOTHING;
+}
+
+const char *completed_noun(const struct noun *noun)
+{
+    return noun->open == NULL ? "" : strcmp(noun->word, "leader") == 0 ? "lock" : noun->word;
+}
+
+void completed_print_nouns(const struct noun *nouns, bool only_structures)
+{
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
+        if (!only_structures || noun->open != NULL)
+            output_print("%s ", noun->word);
+}
+
+void completed_print_verbs(const struct verb *first)
+{
+    for (const struct verb *verb = first; verb->word != NULL; verb++)
+        output_print("%s ", verb->word);
+}
