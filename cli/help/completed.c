@@ -51,3 +51,32 @@ void completed_print_verbs(const struct verb *first)
     for (const struct verb *verb = first; verb->word != NULL; verb++)
         output_print("%s ", verb->word);
 }
+
+void completed_print_option(int id, char between)
+{
+    output_print("--%s", options[id].word);
+    if (options[id].letter != '\0')
+        output_print("%c-%c", between, options[id].letter);
+}
+
+/* Whether an option before this one has the same word. */
+static bool is_again(int id)
+{
+    for (int before = 0; before < id; before++)
+        if (strcmp(options[before].word, options[id].word) == 0)
+            return true;
+    return false;
+}
+
+void completed_print_value_options(char between)
+{
+    bool is_first = true;
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        if (options[id].kind == KIND_FLAG || is_again(id))
+            continue;
+        if (!is_first)
+            output_print("%c", between);
+        completed_print_option(id, between);
+        is_first = false;
+    }
+}

@@ -38,7 +38,7 @@ static const char add_names[] =
     "}\n"
     "_mcds_files() {\n"
     "    compopt -o filenames 2>/dev/null\n"
-    "    _mcds_lines \"$1\" \"$2\" %s < <(compgen -f -- \"$1\")\n"
+    "    _mcds_lines \"$1\" \"$2\" %s < <(IPREFIX= PREFIX=$1 compgen -f -- \"$1\")\n"
     "}\n"
     "_mcds_stores() {\n"
     "    if [[ $1 == lmdb:* ]]; then _mcds_files \"${1#lmdb:}\" \"$2lmdb:\"\n"
@@ -79,35 +79,6 @@ static void print_options_of(uint64_t which)
             output_print("--%s ", options[id].word);
 }
 
-/* Whether an option before this one has the same word. */
-static bool is_again(int id)
-{
-    for (int before = 0; before < id; before++)
-        if (strcmp(options[before].word, options[id].word) == 0)
-            return true;
-    return false;
-}
-
-static void print_value_option(int id)
-{
-    output_print("--%s", options[id].word);
-    if (options[id].letter != '\0')
-        output_print("|-%c", options[id].letter);
-}
-
-/* The options whose value is the next word. */
-static void print_value_options(void)
-{
-    const char *between = "";
-    for (int id = 0; id < OPTION_COUNT; id++) {
-        if (options[id].kind == KIND_FLAG || is_again(id))
-            continue;
-        output_print("%s", between);
-        print_value_option(id);
-        between = "|";
-    }
-}
-
 /* A case for each option whose values are known. $1 is what is typed of the value, and $2 what the
  * word has before it. */
 static void print_values(const struct noun *nouns)
@@ -118,7 +89,7 @@ static void print_values(const struct noun *nouns)
         if (completed == COMPLETED_NOTHING)
             continue;
         output_print("    ");
-        print_value_option(id);
+        completed_print_option(id, '|');
         output_print(completed == COMPLETED_FILE      ? ") _mcds_files"
                      : completed == COMPLETED_STORE   ? ") _mcds_stores"
                      : completed == COMPLETED_PROFILE ? ") _mcds_profiles"
@@ -215,7 +186,7 @@ static const char read_words[] =
 static void print_reply(const struct noun *nouns)
 {
     output_print("%s", read_words);
-    print_value_options();
+    completed_print_value_options('|');
     output_print(") option=${w[i]} ;;\n"
                  "        --store=*|--namespace=*|--profile=*) given+=(\"${w[i]}\") ;;\n"
                  "        -?*) ;;\n"

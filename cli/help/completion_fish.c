@@ -7,12 +7,49 @@
 #include "io/output.h"
 #include "table/commands.h"
 
-#define CONDITION_CAPACITY 160
+#define CONDITION_CAPACITY 80
+
+/* Up to the options whose value is the next word. The words are those that are neither an option nor a
+ * value of one, or only a -- if the cursor is after one. */
+static const char find_words[] = "# fish completion for mcds\n"
+                                 "function __mcds_words\n"
+                                 "    set -l given (commandline -opc)\n"
+                                 "    set -e given[1]\n"
+                                 "    if contains -- -- $given\n"
+                                 "        printf '%s\\n' --\n"
+                                 "        return\n"
+                                 "    end\n"
+                                 "    set -l is_value false\n"
+                                 "    for word in $given\n"
+                                 "        if $is_value\n"
+                                 "            set is_value false\n"
+                                 "            continue\n"
+                                 "        end\n"
+                                 "        switch $word\n"
+                                 "            case ";
+
+/* Conditions: the words are those of $argv, or begin with them. */
+static const char conditions[] = "\n"
+                                 "                set is_value true\n"
+                                 "            case '-?*'\n"
+                                 "            case '*'\n"
+                                 "                echo $word\n"
+                                 "        end\n"
+                                 "    end\n"
+                                 "end\n"
+                                 "function __mcds_is\n"
+                                 "    set -l words (__mcds_words)\n"
+                                 "    test \"$argv\" = \"$words\"\n"
+                                 "end\n"
+                                 "function __mcds_begins\n"
+                                 "    set -l words (__mcds_words)\n"
+                                 "    set words $words[1..(count $argv)]\n"
+                                 "    test \"$argv\" = \"$words\"\n"
+                                 "end\n";
 
 /* The lists that the script asks for when it completes. The names are those of ls, which makes no
- * store; a slow store, or a failure, gives none. */
+ * store; a slow store, or a failure, gives none. A COMMAND is completed as a line of its own. */
 static const char functions[] =
-    "# fish completion for mcds\n"
     "function __mcds_names\n"
     "    string match -q '*create=*' -- \"$MCDS_STORE\" (commandline -opc); and return\n"
     "    set -l given\n"
@@ -40,7 +77,11 @@ static const char functions[] =
     "        echo lmdb:$file\n"
     "    end\n"
     "end\n"
-    "complete -c mcds -f\n";
+    "function __mcds_program\n"
+    "    complete --do-complete=(commandline -pc | string replace -r '^.*?\\s--\\s+' '')\n"
+    "end\n"
+    "complete -c mcds -f\n"
+    "complete -c mcds -n '__mcds_begins --' -a '(__mcds_program)'\n";
 
 /* What follows on the line that begins an argument or an option. */
 static void print_completed(const struct noun *nouns, enum completed completed,
@@ -92,18 +133,13 @@ static void print_option(const struct noun *nouns, const char *condition, int id
         print_completed(nouns, completed, option->choices, "");
 }
 
-/* Offered until one of them is there. */
 static void print_verbs(const struct noun *noun)
 {
     const struct verb *first = noun->verbs + (is_whole_command(noun) ? 1 : 0);
     if (first->word == NULL || first->word[0] == '\0')
         return;
-    output_print("complete -c mcds -n '__fish_seen_subcommand_from %s; and not "
-                 "__fish_seen_subcommand_from",
+    output_print("complete -c mcds -n '__mcds_is %s; or __mcds_is help %s' -a '", noun->word,
                  noun->word);
-    for (const struct verb *verb = first; verb->word != NULL; verb++)
-        output_print(" %s", verb->word);
-    output_print("' -a '");
     completed_print_verbs(first);
     output_print("'\n");
 }
@@ -111,31 +147,33 @@ static void print_verbs(const struct noun *noun)
 static void print_verb(const struct noun *nouns, const struct noun *noun,
                        const struct verb *verb)
 {
-    char condition[CONDITION_CAPACITY];
+    char begins[CONDITION_CAPACITY];
     enum completed completed = completed_argument(verb->arguments[0]);
-    (void)snprintf(
-        condition, sizeof condition, "__fish_seen_subcommand_from %s%s%s", noun->word,
-        verb->word[0] != '\0' ? "; and __fish_seen_subcommand_from " : "", verb->word);
+    (void)snprintf(begins, sizeof begins, "__mcds_begins %s %s", noun->word, verb->word);
     if (completed != COMPLETED_NOTHING) {
-        output_print("complete -c mcds -n '%s'", condition);
+        if (verb->arguments[0]->each)
+            output_print("complete -c mcds -n '%s'", begins);
+        else
+            output_print("complete -c mcds -n '__mcds_is %s %s'", noun->word, verb->word);
         print_completed(nouns, completed, NULL, completed_noun(noun));
     }
     for (int id = 0; id < OPTION_COUNT; id++)
         if (is_among(verb->options, id))
-            print_option(nouns, condition, id);
+            print_option(nouns, begins, id);
 }
 
 void completion_print_fish(const struct noun *nouns)
 {
-    output_print("%s", functions);
+    output_print("%s", find_words);
+    completed_print_value_options(' ');
+    output_print("%s%s", conditions, functions);
     for (const struct noun *noun = nouns; noun->word != NULL; noun++) {
-        output_print("complete -c mcds -n __fish_use_subcommand -a %s -d '%s'\n", noun->word,
-                     noun->help);
+        output_print("complete -c mcds -n __mcds_is -a %s -d '%s'\n", noun->word, noun->help);
         print_verbs(noun);
         for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
             print_verb(nouns, noun, verb);
     }
     for (int id = 0; id < OPTION_COUNT; id++)
         if (is_among(OPTIONS_GLOBAL, id))
-            print_option(nouns, "true", id);
+            print_option(nouns, "not __mcds_begins --", id);
 }

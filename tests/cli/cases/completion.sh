@@ -78,6 +78,6 @@ END
 ls
 mcds completion zsh | head -n 2
 mcds completion fish | grep -c 'complete -c mcds'
-mcds completion fish | grep -e "-l color" -e "-l profile" -e '-l noun -' -e '-l token ' -e "from get' -a" | grep -e 'get. -a .(' -e ' -l ' | cut -c 1-110 | sort -u
+mcds completion fish | grep -e "-l color" -e "-l profile" -e '-l noun -' -e '-l token ' -e " get' -a" | grep -e 'get. -a .(' -e ' -l ' | cut -c 1-110 | sort -u
 mcds completion fish | grep -o 'ls [$]noun'
-mcds completion fish | grep 'seen_subcommand_from counter; and not'
+mcds completion fish | grep '_is counter; or'

@@ -1,0 +1,102 @@
+"""The completion scripts in a fish and in a zsh. The golden case `completion` has those of bash."""
+
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+from fixture import Fixture
+
+MCDS = os.path.abspath(sys.argv[1])
+LIMIT_S = 120
+# A loaded machine may need longer for a name than a shell waits.
+PATIENT = {"timeout": 'shift\nexec "$@"\n', "mcds": f'[ "$1" != --timeout ] || shift 2\nexec "{MCDS}" --timeout 60s "$@"\n'}
+FISH = """\
+mcds completion fish | source
+while read line
+    echo (string join ' ' -- $line (complete -C "mcds $(string replace -r '\\|$' '' -- $line)" | cut -f 1))
+end
+"""
+ZSH = """\
+zmodload zsh/zpty
+zpty -b shell zsh -f -i
+zpty -w shell 'autoload -U compinit && compinit -u -D; source <(mcds completion zsh); mcds() { print -r -- "<$*>" }; print rea""dy'
+zpty -r shell seen '*ready*'
+while IFS= read -r line; do
+    line=${line%|}
+    zpty -w -n shell "mcds $line"$'\\t\\n'
+    zpty -r shell seen '*<*>*'
+    print -r -- "$line|${${seen##*<}%%>*}"
+done
+"""
+
+
+class CompletionTest(unittest.TestCase):
+    def setUp(self):
+        self.fixture = Fixture("lmdb").__enter__()
+        self.addCleanup(self.fixture.__exit__)
+        folder = self.fixture.folder
+        for file in ("folder/file", "folder/sub/other"):
+            os.makedirs(os.path.dirname(os.path.join(folder, file)), exist_ok=True)
+            with open(os.path.join(folder, file), "w", encoding="ascii"):
+                pass
+        os.mkdir(os.path.join(folder, "bin"))
+        for name, text in PATIENT.items():
+            with open(os.path.join(folder, "bin", name), "w", encoding="ascii") as script:
+                script.write("#!/bin/sh\n" + text)
+            os.chmod(script.name, 0o755)
+        self.environment = self.fixture.environment(MCDS)
+        self.environment["PATH"] = f"{folder}/bin:{self.environment['PATH']}"
+        self.run_to_end(["mcds", "counter", "add", "clicks"])
+        self.run_to_end(["mcds", "lock", "chief", "--", "true"])
+        self.run_to_end(["mcds", "table", "put", "hosts", "web", "10.0.0.3"])
+
+    def run_to_end(self, words, text=""):
+        done = subprocess.run(words, env=self.environment, cwd=self.fixture.folder, input=text, capture_output=True, text=True, check=False,
+                              timeout=LIMIT_S)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        return done.stdout
+
+    def check(self, words, tries):
+        shown = self.run_to_end(words, "".join(line + "\n" for line, _ in tries))
+        self.assertEqual(shown.splitlines(), [line + offered for line, offered in tries])
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_fish(self):
+        self.check(["fish", "-N", "-c", FISH], [
+            ("counter |", " add drop get take"),
+            ("counter get c|", " clicks"),
+            ("counter add cl|", " clicks"),
+            ("table get |", " hosts"),
+            ("table get hosts |", ""),          # a NAME only where one belongs
+            ("table get hosts ho|", ""),
+            ("set add counter |", ""),          # and no verb of a word that is not the noun
+            ("lock chief |", ""),
+            ("rm clicks ch|", " chief"),        # each argument is a NAME
+            ("-s memory: counte|", " counter"),  # the value of an option is not the noun
+            ("lock -t 3s ch|", " chief"),
+            ("counter --store lmdb:none get |", ""),
+            ("lock chief --inf|", " --info"),
+            ("help counter |", " add drop get take"),
+            ("--color n|", " never"),
+            ("-s lmdb:folder/f|", " lmdb:folder/file"),
+            ("lock chief -- mcds table get |", " hosts"),  # the COMMAND is a line of its own
+            ("lock chief -- --nosuch|", "")])
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_zsh(self):
+        self.check(["zsh", "-f", "-c", ZSH], [
+            ("cou|", "counter"),
+            ("counter get c|", "counter get clicks"),
+            ("lock job --in|", "lock job --info"),
+            ("-s l|", "-s lmdb:"),
+            ("-s lmdb:folder/f|", "-s lmdb:folder/file"),
+            ("--store=lmdb:folder/f|", "--store=lmdb:folder/file"),
+            ("-s lmdb:folder/sub/|", "-s lmdb:folder/sub/other"),
+            ("lock acquire job --token folder/f|", "lock acquire job --token folder/file"),
+            ("load folder/f|", "load folder/file")])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
