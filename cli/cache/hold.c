@@ -105,7 +105,8 @@ int cache_hold(struct session *session, const struct command *command)
     if (command->program == NULL ||
         (command->arguments[1] == NULL && command->element_count == 0)) {
         report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID",
-                       "cache hold: give a KEY or a --tag, and after -- the command to run");
+                       "cache hold: give a KEY or a --tag, and after -- the command to run; "
+                       "a KEY that begins with - is between two --");
         return STATUS_USAGE;
     }
     int status = session_open_store(session);

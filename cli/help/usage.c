@@ -35,6 +35,14 @@ void write_usage(const struct noun *noun, const struct verb *verb, char out[USAG
         append(out, " ", "[-- COMMAND...]", "");
 }
 
+void list_arguments_of(const struct verb *verb, char out[USAGE_MAX])
+{
+    out[0] = '\0';
+    for (const struct parameter *const *at = verb->arguments; *at != NULL && !(*at)->optional;
+         at++)
+        append(out, " ", (*at)->placeholder, "");
+}
+
 void write_range_of(const struct parameter *parameter, char out[RANGE_MAX])
 {
     char least[DURATION_CAPACITY];

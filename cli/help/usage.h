@@ -13,6 +13,8 @@
 
 /* How the command is typed, without "mcds": "counter add NAME [N] [OPTIONS]". */
 void write_usage(const struct noun *noun, const struct verb *verb, char out[USAGE_MAX]);
+/* " NAME KEY": the arguments that must be given. */
+void list_arguments_of(const struct verb *verb, char out[USAGE_MAX]);
 /* Size of the output of write_range_of. */
 #define RANGE_MAX 80
 /* "; 1 to 32", the least and the greatest value of a number or time, to append to its help, or "". */

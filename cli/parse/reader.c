@@ -46,6 +46,30 @@ static bool lacks_program(struct reader *reader)
            !reader_wrong_usage(reader, "the command to run is missing after --");
 }
 
+/* Whether the word after a `--` is a NAME such as -L, and not a COMMAND. */
+static bool is_dashed(const char *word)
+{
+    return word != NULL && word[0] == '-' && !is_end_of_options(word);
+}
+
+/* After one `--`, an argument that begins with a minus is read as the COMMAND. */
+static bool misses(struct reader *reader, const struct parameter *missing)
+{
+    const struct command *command = reader->command;
+    char what[MISTAKE_MAX / 2];
+    char arguments[USAGE_MAX];
+    if (command->program == NULL || !is_dashed(command->program[0])) {
+        (void)snprintf(what, sizeof what, "the %s is missing", missing->placeholder);
+        return reader_wrong_usage(reader, what);
+    }
+    list_arguments_of(command->verb, arguments);
+    return reader_wrong(reader,
+                        "the %s is missing: %.60s is read as the COMMAND; if it is the %s, "
+                        "write: mcds %s --%s -- [COMMAND...]",
+                        missing->placeholder, command->program[0], missing->placeholder,
+                        reader_subject(reader), arguments);
+}
+
 /* Without a command, an option of the lease or of the wait would mean nothing. */
 static bool has_program_for_options(struct reader *reader)
 {
@@ -135,11 +159,8 @@ bool reader_is_complete(struct reader *reader)
         return reader_wrong(reader, "%s needs a verb: %s", command->noun->word, verbs);
     }
     const struct parameter *missing = command->verb->arguments[reader->argument_count];
-    if (missing != NULL && !missing->optional) {
-        char what[MISTAKE_MAX / 2];
-        (void)snprintf(what, sizeof what, "the %s is missing", missing->placeholder);
-        return reader_wrong_usage(reader, what);
-    }
+    if (missing != NULL && !missing->optional)
+        return misses(reader, missing);
     if (missing != NULL && missing->input == INPUT_LINES && !missing->needs_dash &&
         command->element_count == 0 && !is_given(command, OPTION_FILE)) {
         command->input = INPUT_LINES;
@@ -162,12 +183,6 @@ bool reader_is_complete(struct reader *reader)
            excludes(reader, OPTION_AT, OPTION_TIMED) &&
            excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
            excludes(reader, OPTION_TOKEN, OPTION_TOKEN_FD) && is_run_complete(reader);
-}
-
-/* Whether the word after a `--` is a NAME such as -L, and not a COMMAND. */
-static bool is_dashed(const char *word)
-{
-    return word != NULL && word[0] == '-' && !is_end_of_options(word);
 }
 
 /* Whether a COMMAND follows, after `--`; with `or_way`, also one of the options instead of it. */

@@ -95,3 +95,15 @@ run leader resign jobs
 run leader watch jobs --rest 1s
 # what other programs have
 for word in rename multi ttl blpop repl rwlock; do run "$word" a; done
+# a NAME or KEY that begins with a dash, where a COMMAND may follow
+run cache get c -- -k
+run cache get -- -c -k
+run cache hold c -- -k
+run once --info -- -k
+run once --info -- -k --
+run lock -- -k
+run lock --info -- -k
+run semaphore run -- -k
+run leader run -- -k
+run queue work -- -k
+run lock -- true
