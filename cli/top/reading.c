@@ -21,7 +21,9 @@
 
 #define DEPTH 512
 #define LIST_NS INT64_C(5000000000) /* between two listings; at least */
-#define LIST_SHARE 20               /* listings take at most one part in 20 of the time */
+/* Listings take at most one part in 20 of the time, and so do the counts of a queue: both read all
+ * there is. */
+#define WHOLE_SHARE 20
 
 struct scan {
     struct reading *reading;
@@ -106,6 +108,7 @@ static bool begin_row(struct reading *reading, struct row *row, const struct fou
     row->command.noun = found->noun;
     row->command.verb = compared == COMPARED_HOLDER  ? &found->noun->verbs[0]
                         : compared == COMPARED_VALUE ? find_verb(found->noun, "get")
+                        : compared == COMPARED_JOBS  ? find_verb(found->noun, "count")
                                                      : NULL;
     row->command.store_uri = reading->command->store_uri;
     row->command.store_ns = reading->command->store_ns;
@@ -161,7 +164,7 @@ static void list(struct reading *reading)
 /* A listing takes long where there are many keys. */
 static bool must_list(const struct reading *reading)
 {
-    int64_t least_ns = LIST_SHARE * reading->list_took_ns;
+    int64_t least_ns = WHOLE_SHARE * reading->list_took_ns;
     return reading->listed_ns == 0 ||
            clock_ns() - reading->listed_ns >= (least_ns > LIST_NS ? least_ns : LIST_NS);
 }
@@ -169,7 +172,7 @@ static bool must_list(const struct reading *reading)
 static bool add_figure(void *context, const mcds_finding *finding)
 {
     struct reading *reading = context;
-    double passed_s = (double)(clock_ns() - reading->read_ns) / 1e9;
+    double passed_s = (double)(clock_ns() - reading->inspected_ns) / 1e9;
     if (finding->figure == NULL)
         return true;
     size_t i = 0;
@@ -188,22 +191,37 @@ static bool add_figure(void *context, const mcds_finding *finding)
         (void)snprintf(figure->name, sizeof figure->name, "%s", finding->figure);
         reading->figure_count++;
     }
-    figure->has_rate = !is_new && reading->read_ns > 0 && finding->number >= figure->number;
+    figure->has_rate = !is_new && reading->inspected_ns > 0 &&
+                       finding->number >= figure->number;
     figure->rate = figure->has_rate ? (double)(finding->number - figure->number) / passed_s : 0;
     figure->number = finding->number;
     return true;
+}
+
+static bool is_queue(const struct row *row)
+{
+    return row->command.noun->open == queue_open;
+}
+
+static bool must_read(const struct row *row, int64_t now_ns)
+{
+    return row->command.verb != NULL && (!is_queue(row) || row->begun_ns == 0 ||
+                                         now_ns - row->begun_ns >= WHOLE_SHARE * row->took_ns);
 }
 
 /* Starts the read of a row. False: the store does not answer, and no other row is tried. */
 static bool start_row(struct reading *reading, size_t i)
 {
     struct row *row = &reading->rows[i];
-    if (row->command.verb == NULL)
+    int64_t now_ns = clock_ns();
+    if (!must_read(row, now_ns))
         return true;
     int result = MCDS_OK;
     if (row->handle == NULL)
         result = row->command.noun->open(reading->session->store, &row->command, &row->handle);
     memset(&row->answer, 0, sizeof row->answer);
+    row->passed_ns = row->begun_ns > 0 ? now_ns - row->begun_ns : 0;
+    row->begun_ns = now_ns;
     if (result == MCDS_OK)
         result = row->command.verb->start(row->handle, &row->command, &row->answer,
                                           reading->pipeline, i);
@@ -218,7 +236,7 @@ static bool start_row(struct reading *reading, size_t i)
     return false;
 }
 
-static void take_value(struct reading *reading, struct row *row, double passed_s)
+static void take_value(struct reading *reading, struct row *row)
 {
     char *text = print_plain(reading, NULL, row);
     reading->is_out_of_memory = reading->is_out_of_memory || text == NULL;
@@ -226,10 +244,10 @@ static void take_value(struct reading *reading, struct row *row, double passed_s
         return;
     char *end = NULL;
     double number = strtod(text, &end);
-    bool is_number = end != text && *end == '\0';
+    bool is_number = end != text && (*end == '\0' || is_queue(row));
     (void)snprintf(row->value, sizeof row->value, "%.*s", (int)strcspn(text, "\t\n"), text);
-    row->has_rate = is_number && row->has_number && passed_s > 0;
-    row->rate = row->has_rate ? (number - row->number) / passed_s : 0;
+    row->has_rate = is_number && row->has_number && row->passed_ns > 0;
+    row->rate = row->has_rate ? (number - row->number) * 1e9 / (double)row->passed_ns : 0;
     row->number = number;
     row->has_number = is_number;
     free(text);
@@ -245,10 +263,12 @@ static void forget(struct row *row)
     row->holder = NULL;
 }
 
-static void end_row(struct reading *reading, struct row *row, int result, double passed_s)
+/* The count of a queue that has lost jobs counts the rest. */
+static void end_row(struct reading *reading, struct row *row, int result)
 {
     bool is_lock = row->command.noun->open == lock_open;
-    if (result != MCDS_OK) {
+    row->took_ns = clock_ns() - row->begun_ns;
+    if (result != MCDS_OK && !(result == MCDS_LOST && is_queue(row))) {
         forget(row);
         if (result == MCDS_UNAVAILABLE || result == MCDS_TIMEOUT)
             note_trouble(reading, &row->command);
@@ -263,7 +283,7 @@ static void end_row(struct reading *reading, struct row *row, int result, double
         const char *label = row->answer.holder.label;
         row->holder = print_plain(reading, label[0] != '\0' ? label : "-", NULL);
     } else {
-        take_value(reading, row, passed_s);
+        take_value(reading, row);
         if (row->command.noun->open == counter_open)
             row->left_ms = row->answer.counter.ttl_ms;
     }
@@ -272,13 +292,10 @@ static void end_row(struct reading *reading, struct row *row, int result, double
 static void read_rows(struct reading *reading)
 {
     mcds_completion done;
-    int64_t now = clock_ns();
-    double passed_s = reading->read_ns > 0 ? (double)(now - reading->read_ns) / 1e9 : 0;
     for (size_t i = 0; i < reading->count && start_row(reading, i); i++) {
     }
     while (mcds_pipeline_next(reading->pipeline, &done) == MCDS_OK)
-        end_row(reading, &reading->rows[done.tag], done.result, passed_s);
-    reading->read_ns = now;
+        end_row(reading, &reading->rows[done.tag], done.result);
 }
 
 static bool has_log(const struct reading *reading, const char *name)
@@ -360,6 +377,7 @@ void reading_take(struct reading *reading)
         return;
     if (mcds_inspect(reading->session->store, add_figure, reading) != MCDS_OK)
         note_trouble(reading, NULL);
+    reading->inspected_ns = clock_ns();
     if (must_list(reading))
         list(reading);
     if (!reading->has_log)

@@ -1,6 +1,6 @@
 /* Reading: the figures of a store and the values of its structures, read at each interval.
  *
- *   mcds_scan, now and then --> rows --get--> pipeline --> values, and how fast they change
+ *   mcds_scan, now and then --> rows --get, count--> pipeline --> values, and how fast they change
  *   mcds_inspect -----------> figures of the servers or the file
  *   mcds_log_scan ----------> the last events of one log
  *
@@ -21,11 +21,15 @@ struct row {
     char *shown; /* the name as plain output has it */
     void *handle;
     struct answer answer;
-    char value[48]; /* as its get prints it, or the mode of a lock; "" = not known */
+    char value[48]; /* as its get prints it, the mode of a lock, or the waiting jobs of a queue;
+                     * "" = not known */
     double number;
     double rate; /* each second */
     bool has_number;
     bool has_rate;
+    int64_t begun_ns;  /* the last read; 0: none */
+    int64_t passed_ns; /* from the beginning of the read before; 0: none */
+    int64_t took_ns;
     int64_t left_ms; /* of a lock that is held; less than 0: not known */
     char *holder;    /* as plain output has it, or NULL */
 };
@@ -48,8 +52,8 @@ struct reading {
     size_t listed; /* how many structures match, also beyond ROWS_MAX */
     struct figure figures[FIGURES_MAX];
     size_t figure_count;
-    size_t figures_seen; /* of this inspection */
-    int64_t read_ns;     /* of the last reading; 0: none */
+    size_t figures_seen;  /* of this inspection */
+    int64_t inspected_ns; /* the figures; 0: not yet */
     int64_t listed_ns;
     int64_t list_took_ns;
     char log[1100];    /* the name of the log to show; "" = none */

@@ -180,6 +180,14 @@ static void print_figure(struct output *output, const struct figure *figure)
     output_end(output);
 }
 
+/* The value is the number of waiting jobs. */
+static void put_other_jobs(struct output *output, const mcds_queue_counts *jobs)
+{
+    output_unsigned(output, "delayed", jobs->delayed, HIDDEN);
+    output_unsigned(output, "claimed", jobs->claimed, HIDDEN);
+    output_unsigned(output, "dead", jobs->dead, HIDDEN);
+}
+
 static void print_row(struct output *output, const struct row *row)
 {
     bool is_timed = row->left_ms >= 0;
@@ -193,6 +201,8 @@ static void print_row(struct output *output, const struct row *row)
     else if (row->has_number)
         output_copy(output, "value", row->value);
     put_dash(output, row->holder != NULL || row->has_number);
+    if (row->has_number && row->command.noun->open == queue_open)
+        put_other_jobs(output, &row->answer.jobs);
     put_rate(output, row->has_rate, row->rate);
     if (is_timed && output->json)
         output_number(output, "remaining_ms", row->left_ms, SHOWN);

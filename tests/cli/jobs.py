@@ -276,6 +276,9 @@ class QueueTest(ProcessTest):
         for verb, told in (("count", "\t"), ("retry", "0\n"), ("dead", "")):
             for _ in range(2):
                 self.assertIn(told, self.queue(verb, "q", code=79))
+        waiting = self.queue("count", "q", code=79).split("\t")[0]
+        top = self.run_to_end("top", "q", "--once", "--interval", "10ms")
+        self.assertIn(f"queue\tq\t{waiting}\t", top.stdout)
         self.queue("drop", "q")
         self.queue("count", "q", code=1)
 

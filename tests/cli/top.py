@@ -226,6 +226,17 @@ class TopTest(unittest.TestCase):
         only = self.mcds("top", "h", "--noun", "counter", "--once", "--interval", "10ms").splitlines()
         self.assertEqual([line for line in only if "/" not in line], ["counter\thits\t120000\t0.000\t-\t-"])
 
+    def test_a_queue(self):
+        self.mcds("queue", "push", "jobs", "a", "b", "c", "--may-lose")
+        self.mcds("queue", "push", "jobs", "late", "--delay", "1d", "--may-lose")
+        self.mcds("queue", "next", "jobs", "--visible", "1d", "--may-lose")
+        lines = self.mcds("top", "--once", "--noun", "queue", "--interval", "10ms").splitlines()
+        self.assertRegex(lines[-1], r"^queue\tjobs\t2\t(0\.000|-)\t-\t-$")
+        lines = self.mcds("top", "--once", "--json", "--noun", "queue", "--interval", "10ms").splitlines()
+        shown = json.loads(lines[-1])
+        self.assertEqual({key: shown.get(key) for key in ("noun", "name", "value", "delayed", "claimed", "dead")},
+                         {"noun": "queue", "name": "jobs", "value": 2, "delayed": 1, "claimed": 1, "dead": 0})
+
     def test_objects(self):
         self.fill()
         self.mcds("lock", "acquire", "files", "--label", "me", "-t", "1h")
