@@ -245,18 +245,22 @@ static bool make_child(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
     return true;
 }
 
-/* The children are computed from the sealed value, so every client makes the same children. */
-static enum mcds__step ask_children(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
-                                    struct mcds__bucket *bucket,
-                                    struct mcds__operation *operation)
+/* Encode the children of a key that is sealed, or was given the value of a sealed one. Both give
+ * the same children, so every client makes the same ones. False: no memory. */
+static bool make_children(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                          struct mcds__bucket *bucket, int64_t now_ms)
 {
-    assert(rewrite->claimed != NULL && rewrite->stage < GROW_MAKING);
-    int64_t now_ms = mcds__wall_ms(operation->env);
     bool made = true;
     for (uint32_t digit = 0; made && digit < MCDS__MAP_CHILDREN; digit++)
         made = make_child(rewrite, map, bucket, digit, now_ms);
-    if (!made)
-        return map_rewrite_lack_memory(rewrite, operation);
+    return made;
+}
+
+/* The key is sealed, and its children are encoded. */
+static enum mcds__step ask_children(struct mcds__map_rewrite *rewrite,
+                                    struct mcds__operation *operation)
+{
+    assert(rewrite->claimed != NULL && rewrite->stage < GROW_MAKING);
     rewrite->stage = GROW_MAKING;
     return mcds__operation_ask_any_order(operation, rewrite->scratch->requests,
                                          MCDS__MAP_CHILDREN);
@@ -312,7 +316,8 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
                                              rewrite->removes);
     enum mcds__map_state state = splits ? MCDS__MAP_SEALED : MCDS__MAP_OPEN;
     if (!mcds__bucket_encode(bucket, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL, state,
-                             now_ms, value, &flags))
+                             now_ms, value, &flags) ||
+        (splits && !make_children(rewrite, map, bucket, now_ms)))
         return map_rewrite_lack_memory(rewrite, operation);
     return ask_swap(rewrite, map, operation, flags, splits ? GROW_SEALING : GROW_COMPACTING);
 }
@@ -352,7 +357,9 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     else if (result != MCDS_OK)
         step = map_rewrite_lack_memory(rewrite, operation);
     else if (state == MCDS__MAP_SEALED)
-        step = ask_children(rewrite, map, &bucket, operation);
+        step = make_children(rewrite, map, &bucket, mcds__wall_ms(operation->env))
+                   ? ask_children(rewrite, operation)
+                   : map_rewrite_lack_memory(rewrite, operation);
     else if (rewrite->is_wanted ||
              mcds__map_must_rewrite(map, rewrite->hash, rewrite->depth, reply->flags,
                                     value.length, rewrite->needs))
@@ -363,27 +370,18 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     return step;
 }
 
-/* The key is sealed, or the cas failed. */
-static enum mcds__step take_seal(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+/* The key is sealed, with all records that it had when it was read, or the cas failed. */
+static enum mcds__step take_seal(struct mcds__map_rewrite *rewrite,
                                  struct mcds__operation *operation)
 {
-    const mcds_request *request = parent_request(rewrite);
-    if (mcds__is_refusal(&request->reply))
-        return map_rewrite_refuse(rewrite, operation, &request->reply);
-    if (request->reply.outcome != MCDS_OUT_OK)
+    const mcds_reply *reply = &parent_request(rewrite)->reply;
+    if (mcds__is_refusal(reply))
+        return map_rewrite_refuse(rewrite, operation, reply);
+    if (reply->outcome != MCDS_OUT_OK)
         return map_rewrite_finish(rewrite, operation);
-    struct mcds__bucket bucket;
-    mcds__bucket_init(&bucket, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
-    memcpy(bucket.hash_key, rewrite->life.hash_key, sizeof bucket.hash_key);
-    bucket.form = map->form;
-    int result = mcds__map_load(&bucket, request->value, request->flags);
-    assert(result == MCDS_OK || result == MCDS_NO_MEMORY); /* it was made here */
-    if (result == MCDS_OK)
-        note_fate(rewrite, &bucket, MCDS__MAP_SEALED);
-    enum mcds__step step = result == MCDS_OK ? ask_children(rewrite, map, &bucket, operation)
-                                             : map_rewrite_lack_memory(rewrite, operation);
-    mcds__bucket_free(&bucket);
-    return step;
+    if (rewrite->fate == MCDS__MAP_NOT_IN_OPEN)
+        rewrite->fate = MCDS__MAP_VOID;
+    return ask_children(rewrite, operation);
 }
 
 static bool is_made(const mcds_reply *reply)
@@ -467,7 +465,7 @@ enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct
     case GROW_THAWING:
         return map_rewrite_complete(rewrite, map, operation);
     case GROW_SEALING:
-        return take_seal(rewrite, map, operation);
+        return take_seal(rewrite, operation);
     case GROW_MAKING:
         return take_children(rewrite, map, operation);
     case GROW_MOVING:

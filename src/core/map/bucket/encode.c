@@ -163,7 +163,9 @@ bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key, uint32_t d
     assert(bucket->only.data == NULL);
     uint32_t count = 0;
     out->length = 0;
-    if (!raise_floor(bucket) || !mcds__buffer_reserve(out, MCDS__MAP_HEAD))
+    /* A child has the floor of its parent. */
+    if ((digit == MCDS__MAP_ALL && !raise_floor(bucket)) ||
+        !mcds__buffer_reserve(out, MCDS__MAP_HEAD))
         return false;
     out->length = MCDS__MAP_HEAD;
     for (uint32_t i = 0; i < bucket->entry_count; i++)
