@@ -266,6 +266,16 @@ static enum mcds__step ask_children(struct mcds__map_rewrite *rewrite,
                                          MCDS__MAP_CHILDREN);
 }
 
+/* Another client has sealed the key. */
+static enum mcds__step finish_split(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                    struct mcds__bucket *bucket,
+                                    struct mcds__operation *operation)
+{
+    return make_children(rewrite, map, bucket, mcds__wall_ms(operation->env))
+               ? ask_children(rewrite, operation)
+               : map_rewrite_lack_memory(rewrite, operation);
+}
+
 /* Without its mark the key stays SEALED: the next call of this handle must begin at it. */
 static enum mcds__step finish_unmarked(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                        struct mcds__operation *operation)
@@ -357,9 +367,7 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     else if (result != MCDS_OK)
         step = map_rewrite_lack_memory(rewrite, operation);
     else if (state == MCDS__MAP_SEALED)
-        step = make_children(rewrite, map, &bucket, mcds__wall_ms(operation->env))
-                   ? ask_children(rewrite, operation)
-                   : map_rewrite_lack_memory(rewrite, operation);
+        step = finish_split(rewrite, map, &bucket, operation);
     else if (rewrite->is_wanted ||
              mcds__map_must_rewrite(map, rewrite->hash, rewrite->depth, reply->flags,
                                     value.length, rewrite->needs))
