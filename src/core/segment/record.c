@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/frame.h"
 #include "base/hash/crc32c.h"
 #include "base/little_endian.h"
@@ -22,29 +23,32 @@ static size_t times_length(uint8_t flags)
 
 bool mcds__segment_put(mcds_buffer *out, const struct mcds__segment_record *record)
 {
-    uint8_t head[HEAD + ID + 2 * MCDS__TIME_LENGTH];
-    size_t length = HEAD + ID + times_length(record->flags);
-    uint8_t *body = head + HEAD;
+    size_t length = ID + times_length(record->flags) + record->payload.length;
+    assert(length <= UINT16_MAX);
+    if (!mcds__buffer_reserve(out, HEAD + length))
+        return false;
+    uint8_t *head = out->data + out->length;
+    uint8_t *at = head + HEAD;
     head[0] = MARK;
-    mcds__put_u16(head + 1, (uint16_t)(length - HEAD + record->payload.length));
+    mcds__put_u16(head + 1, (uint16_t)length);
     mcds__put_u32(head + 3, 0);
-    body[0] = record->flags;
-    mcds__put_u64(body + 1, record->writer);
-    mcds__put_u32(body + 9, record->seq);
-    uint8_t *time = body + ID;
+    at[0] = record->flags;
+    mcds__put_u64(at + 1, record->writer);
+    mcds__put_u32(at + 9, record->seq);
+    at += ID;
     if ((record->flags & MCDS__SEGMENT_FILED) != 0) {
-        mcds__put_time(time, record->filed_ms);
-        time += MCDS__TIME_LENGTH;
+        mcds__put_time(at, record->filed_ms);
+        at += MCDS__TIME_LENGTH;
     }
-    if ((record->flags & MCDS__SEGMENT_STAMPED) != 0)
-        mcds__put_time(time, record->when_ms);
-    assert(length + record->payload.length <= HEAD + UINT16_MAX && length <= sizeof head);
-    size_t before = out->length;
-    if (mcds_buffer_append(out, head, length) &&
-        mcds_buffer_append(out, record->payload.data, record->payload.length))
-        return true;
-    out->length = before;
-    return false;
+    if ((record->flags & MCDS__SEGMENT_STAMPED) != 0) {
+        mcds__put_time(at, record->when_ms);
+        at += MCDS__TIME_LENGTH;
+    }
+    assert((size_t)(at - head) + record->payload.length == HEAD + length);
+    if (record->payload.length > 0)
+        memcpy(at, record->payload.data, record->payload.length);
+    out->length += HEAD + length;
+    return true;
 }
 
 size_t mcds__segment_put_opening(uint8_t *out, mcds_bytes key, uint32_t before)
