@@ -367,8 +367,8 @@ enum mcds__parse mcds__probe_go_on(struct mcds__connection *connection)
     struct mcds__socket *sock = &connection->socket;
     while (sock->in_taken < sock->in.length) {
         const char *line = (const char *)sock->in.data + sock->in_taken;
-        size_t length;
-        size_t consumed;
+        size_t length = 0;
+        size_t consumed = 0;
         enum mcds__parse parse = mcds__wire_line(line, sock->in.length - sock->in_taken,
                                                  &length, &consumed);
         if (parse == PARSE_MORE && sock->in_taken == 0 && name_other(sock) != NULL)

@@ -205,7 +205,7 @@ static enum mcds__parse wire_meta_parse_value(const mcds_request *request, const
     bool expected = request->command == MCDS_GET || mcds__wire_is_count(request);
     uint64_t size_max = request->command == MCDS_GET ? INT32_MAX : MCDS__U64_DIGITS;
     if (!expected || flags == NULL || size > size_max ||
-        !read_flags(flags, (size_t)(end - flags), reply))
+        (flags < end && !read_flags(flags, (size_t)(end - flags), reply)))
         return PARSE_BROKEN;
     *needed = line_consumed + (size_t)size + 2;
     if (length < *needed)

@@ -9,22 +9,6 @@
 #define RELATIVE_S_MAX UINT64_C(2592000)
 #define ABSOLUTE_S_MAX UINT64_C(2147483647)
 
-enum mcds__parse mcds__wire_line(const char *bytes, size_t length, size_t *line_length,
-                                 size_t *consumed)
-{
-    size_t searched = length < MCDS__WIRE_LINE_MAX ? length : MCDS__WIRE_LINE_MAX;
-    const char *end = memchr(bytes, '\n', searched);
-    if (end == NULL)
-        return length >= MCDS__WIRE_LINE_MAX ? PARSE_BROKEN : PARSE_MORE;
-    size_t line = (size_t)(end - bytes);
-    *consumed = line + 1;
-    assert(*consumed <= length);
-    if (line == 0 || bytes[line - 1] != '\r')
-        return PARSE_BROKEN;
-    *line_length = line - 1;
-    return PARSE_DONE;
-}
-
 uint64_t mcds__wire_exptime(uint64_t ttl_ms, int64_t wall_s)
 {
     uint64_t ttl_s = ttl_ms / 1000 + (ttl_ms % 1000 != 0);

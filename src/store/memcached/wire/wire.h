@@ -3,6 +3,7 @@
 #ifndef MCDS_STORE_MEMCACHED_WIRE_WIRE_H
 #define MCDS_STORE_MEMCACHED_WIRE_WIRE_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -70,8 +71,21 @@ enum mcds__parse mcds__wire_parse_read(const mcds_request *request, bool is_last
 /* Find the end of a line; false: it has not arrived. *line_length excludes the end and
  * *consumed includes it. Lines longer than MCDS__WIRE_LINE_MAX are broken. */
 #define MCDS__WIRE_LINE_MAX 2048
-enum mcds__parse mcds__wire_line(const char *bytes, size_t length, size_t *line_length,
-                                 size_t *consumed);
+static inline enum mcds__parse mcds__wire_line(const char *bytes, size_t length,
+                                               size_t *line_length, size_t *consumed)
+{
+    size_t searched = length < MCDS__WIRE_LINE_MAX ? length : MCDS__WIRE_LINE_MAX;
+    const char *end = memchr(bytes, '\n', searched);
+    if (end == NULL)
+        return length >= MCDS__WIRE_LINE_MAX ? PARSE_BROKEN : PARSE_MORE;
+    size_t line = (size_t)(end - bytes);
+    *consumed = line + 1;
+    assert(*consumed <= length);
+    if (line == 0 || bytes[line - 1] != '\r')
+        return PARSE_BROKEN;
+    *line_length = line - 1;
+    return PARSE_DONE;
+}
 
 /* ttl_ms as memcached expects it: whole seconds, rounded up; absolute beyond thirty days. */
 uint64_t mcds__wire_exptime(uint64_t ttl_ms, int64_t wall_s);
