@@ -230,7 +230,10 @@ static void prepare_add(struct counter_add *add, mcds_counter *counter, uint32_t
 {
     assert(stripe < counter->stripes);
     assert(delta < MCDS_COUNTER_MAX && delta > -MCDS_COUNTER_MAX);
-    mcds__settings_check_begin(&add->check, &counter->settings, true, &add->base);
+    /* Without stripes there are no settings: do not read them. */
+    add->check.is_done = counter->stripes == 1;
+    if (!add->check.is_done)
+        mcds__settings_check_begin(&add->check, &counter->settings, true, &add->base);
     add->counter = counter;
     add->delta = delta;
     add->value_out = value_out;
