@@ -45,8 +45,7 @@ static void begin(struct bytes *bytes)
     fake_env_init(&bytes->fake, 1);
     mcds__buffer_init(&bytes->value, &bytes->fake.env, 1 << 20);
     mcds__bucket_init(&nothing, &bytes->fake.env, key(), (mcds_bytes){NULL, 0});
-    assert_true(mcds__bucket_encode(&nothing, key(), 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, 0,
-                                    &bytes->value, &flags));
+    assert_true(mcds__bucket_encode(&nothing, key(), MCDS__MAP_OPEN, 0, &bytes->value, &flags));
     bytes->flags = flags;
 }
 
@@ -105,8 +104,7 @@ static void rewrite(struct bytes *bytes)
     mcds__buffer_init(&next, &bytes->fake.env, 1 << 20);
     mcds__bucket_init(&bucket, &bytes->fake.env, key(), (mcds_bytes){NULL, 0});
     assert_int_equal(mcds__map_load(&bucket, value_of(bytes), bytes->flags), MCDS_OK);
-    assert_true(mcds__bucket_encode(&bucket, key(), 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, NOW_MS,
-                                    &next, &flags));
+    assert_true(mcds__bucket_encode(&bucket, key(), MCDS__MAP_OPEN, NOW_MS, &next, &flags));
     mcds__bucket_free(&bucket);
     mcds__buffer_free(&bytes->value);
     bytes->value = next;
@@ -537,6 +535,9 @@ static void children_share_the_entries(void **state)
     static const uint64_t hash_key[2] = {1, 2};
     struct bytes bytes;
     struct mcds__bucket all;
+    struct mcds__key keys[MCDS__MAP_CHILDREN];
+    mcds_buffer values[MCDS__MAP_CHILDREN];
+    uint32_t flags[MCDS__MAP_CHILDREN];
     uint32_t total = 0;
     begin(&bytes);
     for (uint32_t i = 0; i < 200; i++) {
@@ -547,17 +548,18 @@ static void children_share_the_entries(void **state)
     mcds__bucket_init(&all, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
     memcpy(all.hash_key, hash_key, sizeof hash_key);
     assert_int_equal(mcds__map_load(&all, value_of(&bytes), bytes.flags), MCDS_OK);
-    for (int digit = 0; digit < MCDS__MAP_CHILDREN; digit++) {
+    for (uint32_t digit = 0; digit < MCDS__MAP_CHILDREN; digit++) {
+        mcds__key_begin(&keys[digit], "mcds", "e", "child");
+        mcds__buffer_init(&values[digit], &bytes.fake.env, 1 << 20);
+    }
+    assert_true(mcds__bucket_split(&all, 0, NOW_MS, keys, values, flags));
+    for (uint32_t digit = 0; digit < MCDS__MAP_CHILDREN; digit++) {
         struct mcds__bucket child;
-        mcds_buffer value;
-        uint32_t flags;
+        mcds_bytes value = {values[digit].data, values[digit].length};
         uint32_t entries;
-        mcds__buffer_init(&value, &bytes.fake.env, 1 << 20);
-        assert_true(
-            mcds__bucket_encode(&all, key(), 0, digit, MCDS__MAP_OPEN, NOW_MS, &value, &flags));
-        mcds__bucket_init(&child, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
-        assert_int_equal(mcds__map_load(&child, (mcds_bytes){value.data, value.length}, flags),
-                         MCDS_OK);
+        mcds__bucket_init(&child, &bytes.fake.env, mcds__key_bytes(&keys[digit]),
+                          (mcds_bytes){NULL, 0});
+        assert_int_equal(mcds__map_load(&child, value, flags[digit]), MCDS_OK);
         for (uint32_t i = 0; i < child.entry_count; i++)
             assert_int_equal(mcds__map_hash(hash_key, child.entries[i].element) >>
                                  (64 - MCDS__MAP_LEVEL_BITS),
@@ -566,7 +568,7 @@ static void children_share_the_entries(void **state)
         total += entries;
         assert_non_null(mcds__map_outcome(&child, WRITER, 77));
         mcds__bucket_free(&child);
-        mcds__buffer_free(&value);
+        mcds__buffer_free(&values[digit]);
     }
     assert_int_equal(total, 200);
     mcds__bucket_free(&all);

@@ -35,8 +35,7 @@ static void begin(struct play *play)
     fake_env_init(&play->fake, 3);
     mcds__buffer_init(&play->value, &play->fake.env, 1 << 26);
     mcds__bucket_init(&nothing, &play->fake.env, KEY, ALL);
-    assert_true(mcds__bucket_encode(&nothing, KEY, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, 0,
-                                    &play->value, &flags));
+    assert_true(mcds__bucket_encode(&nothing, KEY, MCDS__MAP_OPEN, 0, &play->value, &flags));
     mcds__bucket_free(&nothing);
     play->flags = flags;
 }
@@ -65,8 +64,7 @@ static void rewrite(struct play *play)
     assert_int_equal(mcds__map_load(&bucket, (mcds_bytes){play->value.data, play->value.length},
                                     play->flags),
                      MCDS_OK);
-    assert_true(mcds__bucket_encode(&bucket, KEY, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, NOW_MS,
-                                    &next, &flags));
+    assert_true(mcds__bucket_encode(&bucket, KEY, MCDS__MAP_OPEN, NOW_MS, &next, &flags));
     play->steps = bucket.steps;
     mcds__bucket_free(&bucket);
     mcds__buffer_free(&play->value);

@@ -40,8 +40,7 @@ static void rewrite(struct play *play)
                                         (mcds_bytes){play->value.data, play->value.length},
                                         play->flags),
                          MCDS_OK);
-    assert_true(mcds__bucket_encode(&bucket, KEY, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, 0,
-                                    &rewritten, &flags));
+    assert_true(mcds__bucket_encode(&bucket, KEY, MCDS__MAP_OPEN, 0, &rewritten, &flags));
     mcds__bucket_free(&bucket);
     mcds__buffer_free(&play->value);
     play->value = rewritten;

@@ -52,7 +52,7 @@ static bool map_make_encode(struct mcds__map_making *making, struct mcds__map *m
         return false;
     root->length = mcds__descriptor_seal(descriptor, mcds__key_bytes(&map->root), root->data);
     assert(root->length <= MCDS__DESCRIPTOR_CAPACITY);
-    return mcds__bucket_encode(&nothing, key, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, 0,
+    return mcds__bucket_encode(&nothing, key, MCDS__MAP_OPEN, 0,
                                &making->scratch->values[ADD_KEY], flags_out);
 }
 

@@ -219,41 +219,33 @@ static enum mcds__step ask_swap(struct mcds__map_rewrite *rewrite, struct mcds__
     return mcds__operation_ask(operation, parent_request(rewrite), 1);
 }
 
-static bool make_child(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
-                       struct mcds__bucket *bucket, uint32_t digit, int64_t now_ms)
-{
-    assert(digit < MCDS__MAP_CHILDREN && rewrite->depth < MCDS__MAP_DEPTH_MAX);
-    struct mcds__map_scratch *scratch = rewrite->scratch;
-    unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * (rewrite->depth + 1);
-    uint64_t others = ~((uint64_t)(MCDS__MAP_CHILDREN - 1) << shift);
-    uint64_t child = (rewrite->hash & others) | (uint64_t)digit << shift;
-    uint32_t flags;
-    mcds__map_key(map, rewrite->life.number, child, rewrite->depth + 1, &scratch->keys[digit]);
-    mcds_bytes key = mcds__key_bytes(&scratch->keys[digit]);
-    mcds_buffer *value = &scratch->values[digit];
-    if (!mcds__bucket_encode(bucket, key, rewrite->depth, (int)digit, MCDS__MAP_OPEN, now_ms,
-                             value, &flags))
-        return false;
-    scratch->requests[digit] = (mcds_request){
-        .command = MCDS_ADD,
-        .flags = flags,
-        .ttl_ms = map->ttl_ms,
-        .key = key,
-        .value = {value->data, value->length},
-    };
-    mcds__map_set_number(map, &rewrite->life, &scratch->requests[digit]);
-    return true;
-}
-
 /* Encode the children of a key that is sealed, or was given the value of a sealed one. Both give
  * the same children, so every client makes the same ones. False: no memory. */
 static bool make_children(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                           struct mcds__bucket *bucket, int64_t now_ms)
 {
-    bool made = true;
-    for (uint32_t digit = 0; made && digit < MCDS__MAP_CHILDREN; digit++)
-        made = make_child(rewrite, map, bucket, digit, now_ms);
-    return made;
+    assert(rewrite->depth < MCDS__MAP_DEPTH_MAX);
+    struct mcds__map_scratch *scratch = rewrite->scratch;
+    unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * (rewrite->depth + 1);
+    uint64_t others = rewrite->hash & ~((uint64_t)(MCDS__MAP_CHILDREN - 1) << shift);
+    uint32_t flags[MCDS__MAP_CHILDREN];
+    for (uint64_t digit = 0; digit < MCDS__MAP_CHILDREN; digit++)
+        mcds__map_key(map, rewrite->life.number, others | digit << shift, rewrite->depth + 1,
+                      &scratch->keys[digit]);
+    if (!mcds__bucket_split(bucket, rewrite->depth, now_ms, scratch->keys, scratch->values,
+                            flags))
+        return false;
+    for (uint32_t digit = 0; digit < MCDS__MAP_CHILDREN; digit++) {
+        scratch->requests[digit] = (mcds_request){
+            .command = MCDS_ADD,
+            .flags = flags[digit],
+            .ttl_ms = map->ttl_ms,
+            .key = mcds__key_bytes(&scratch->keys[digit]),
+            .value = {scratch->values[digit].data, scratch->values[digit].length},
+        };
+        mcds__map_set_number(map, &rewrite->life, &scratch->requests[digit]);
+    }
+    return true;
 }
 
 /* The key is sealed, and its children are encoded. */
@@ -295,8 +287,8 @@ static enum mcds__step map_rewrite_ask_mark(struct mcds__map_rewrite *rewrite,
     struct mcds__bucket nothing;
     uint32_t flags;
     mcds__bucket_init(&nothing, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
-    if (!mcds__bucket_encode(&nothing, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL,
-                             MCDS__MAP_MOVED, 0, value, &flags)) {
+    if (!mcds__bucket_encode(&nothing, parent_key(rewrite), MCDS__MAP_MOVED, 0, value,
+                             &flags)) {
         rewrite->lacks_memory = true;
         return finish_unmarked(rewrite, map, operation);
     }
@@ -325,8 +317,7 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
                   mcds__map_is_worth_a_split(rewrite->hash, rewrite->depth, weight,
                                              rewrite->removes);
     enum mcds__map_state state = splits ? MCDS__MAP_SEALED : MCDS__MAP_OPEN;
-    if (!mcds__bucket_encode(bucket, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL, state,
-                             now_ms, value, &flags) ||
+    if (!mcds__bucket_encode(bucket, parent_key(rewrite), state, now_ms, value, &flags) ||
         (splits && !make_children(rewrite, map, bucket, now_ms)))
         return map_rewrite_lack_memory(rewrite, operation);
     return ask_swap(rewrite, map, operation, flags, splits ? GROW_SEALING : GROW_COMPACTING);

@@ -142,8 +142,8 @@ bool mcds__map_fill_add(struct mcds__map_update *update)
     mcds__map_key(map, update->life.number, update->hash, map->flat, &update->key);
     mcds_bytes key = mcds__key_bytes(&update->key);
     mcds__bucket_init(&nothing, map->env, key, (mcds_bytes){NULL, 0});
-    if (scratch == NULL || !mcds__bucket_encode(&nothing, key, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN,
-                                                0, &scratch->values[0], &flags))
+    if (scratch == NULL ||
+        !mcds__bucket_encode(&nothing, key, MCDS__MAP_OPEN, 0, &scratch->values[0], &flags))
         return false;
     update->requests[MCDS__MAP_ADD] = (mcds_request){
         .command = MCDS_ADD,

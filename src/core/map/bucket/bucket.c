@@ -258,21 +258,19 @@ static const struct mcds__map_id *find_id(struct mcds__bucket *bucket, uint32_t 
     return NULL;
 }
 
-#define ID_LENGTH 13 /* in a snapshot */
-
 /* Load the ids of a writer that has none yet. */
 static int load_ids(struct mcds__bucket *bucket, struct mcds__map_writer *writer,
                     mcds_bytes snapshot, size_t *at, uint64_t count)
 {
     assert(writer->newest_id == 0 && *at <= snapshot.length);
     const uint8_t *bytes = (const uint8_t *)snapshot.data + *at;
-    if (count > (snapshot.length - *at) / ID_LENGTH ||
+    if (count > (snapshot.length - *at) / MCDS__MAP_ID_LENGTH ||
         count > MCDS__MAP_IDS_MAX - bucket->id_count)
         return MCDS_CORRUPT;
     if (!RESERVE(bucket, ids, id_count, count, id_room))
         return MCDS_NO_MEMORY;
-    *at += (size_t)count * ID_LENGTH;
-    for (; count > 0; count--, bytes += ID_LENGTH) {
+    *at += (size_t)count * MCDS__MAP_ID_LENGTH;
+    for (; count > 0; count--, bytes += MCDS__MAP_ID_LENGTH) {
         uint32_t seq = mcds__get_u32(bytes);
         uint8_t became = bytes[4];
         if (became == 0 || became > MCDS__MAP_CODE_MAX)

@@ -108,12 +108,16 @@ const struct mcds__map_id *mcds__map_outcome(struct mcds__bucket *bucket, uint64
 /* Bytes that the entries take in a snapshot, and how many there are. */
 size_t mcds__map_weight(const struct mcds__bucket *bucket, int64_t now_ms, uint32_t *count_out);
 
-/* As `digit`: all entries. Otherwise those whose hash has `digit` at the depth. */
-#define MCDS__MAP_ALL (-1)
-/* Write a value without records under `key`. `digit` is the digit at `depth`. Returns false
- * if memory is refused. Sets *flags_out to the flags with which it must be stored. */
-bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key, uint32_t depth, int digit,
+/* Write a value without records under `key`. Returns false if memory is refused. Sets *flags_out
+ * to the flags with which it must be stored. */
+bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key,
                          enum mcds__map_state state, int64_t now_ms, mcds_buffer *out,
                          uint32_t *flags_out);
+/* The same for each child of a key of this depth, with the entries whose hash has its number as
+ * the next digit. The children have the floor of the key and are OPEN. */
+bool mcds__bucket_split(struct mcds__bucket *bucket, uint32_t depth, int64_t now_ms,
+                        const struct mcds__key keys[MCDS__MAP_CHILDREN],
+                        mcds_buffer values[MCDS__MAP_CHILDREN],
+                        uint32_t flags_out[MCDS__MAP_CHILDREN]);
 
 #endif

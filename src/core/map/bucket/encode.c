@@ -12,6 +12,8 @@
 #define WRITER_KEPT_S 600
 /* Expired entries are dropped this much later: a client's clock may be slow. */
 #define EXPIRED_KEPT_MS 60000
+/* An entry without its element and its value. */
+#define ENTRY_MAX (2 * MCDS__MAP_VARINT_MAX + MCDS__TIME_LENGTH)
 
 /* Whether an entry goes into the next snapshot. */
 static bool bucket_encode_is_kept(const struct mcds__map_entry *entry, int64_t now_ms)
@@ -97,21 +99,25 @@ static bool encode_writer(struct mcds__bucket *bucket, uint32_t number, mcds_buf
     const struct mcds__map_writer *writer = &bucket->writers[number];
     if (!mcds__bucket_put_u64(out, writer->id) || !mcds__bucket_put_u32(out, writer->low) ||
         !mcds__bucket_put_u32(out, writer->newest_s) ||
-        !mcds__bucket_put_varint(out, writer->ids))
+        !mcds__bucket_put_varint(out, writer->ids) ||
+        !mcds__buffer_reserve(out, (size_t)writer->ids * MCDS__MAP_ID_LENGTH))
         return false;
+    uint8_t *at = out->data + out->length;
     for (uint32_t next = writer->first_id; next != 0;) {
         uint32_t i = next - 1;
         const struct mcds__map_id *id = &bucket->ids[i];
-        uint8_t code = (uint8_t)id->code;
         bucket->steps++;
         next = id->next;
         assert(id->writer == number && next != i + 1);
         if (!is_id_kept(bucket, i))
             continue;
-        if (!mcds__bucket_put_u32(out, id->seq) || !mcds_buffer_append(out, &code, 1) ||
-            !mcds__bucket_put_u64(out, (uint64_t)id->number))
-            return false;
+        mcds__put_u32(at, id->seq);
+        at[4] = (uint8_t)id->code;
+        mcds__put_u64(at + 5, (uint64_t)id->number);
+        at += MCDS__MAP_ID_LENGTH;
     }
+    out->length += (size_t)writer->ids * MCDS__MAP_ID_LENGTH;
+    assert(at == out->data + out->length);
     return true;
 }
 
@@ -140,47 +146,89 @@ static bool encode_entry(const struct mcds__map_entry *entry, mcds_buffer *out)
 {
     assert(mcds__map_is_element(entry->element));
     bool expires = entry->expires_ms != 0;
-    return mcds__bucket_put_varint(out, entry->element.length) &&
-           mcds__bucket_put_varint(out, (uint64_t)entry->value.length << 1 | expires) &&
-           mcds_buffer_append(out, entry->element.data, entry->element.length) &&
-           mcds_buffer_append(out, entry->value.data, entry->value.length) &&
-           (!expires || mcds__bucket_put_time(out, entry->expires_ms));
+    if (!mcds__buffer_reserve(out, ENTRY_MAX + entry->element.length + entry->value.length))
+        return false;
+    uint8_t *at = mcds__bucket_write_varint(out->data + out->length, entry->element.length);
+    at = mcds__bucket_write_varint(at, (uint64_t)entry->value.length << 1 | expires);
+    at = mcds__bucket_write_bytes(mcds__bucket_write_bytes(at, entry->element), entry->value);
+    if (expires) {
+        mcds__put_time(at, entry->expires_ms);
+        at += MCDS__TIME_LENGTH;
+    }
+    out->length = (size_t)(at - out->data);
+    return true;
 }
 
-static bool is_chosen(const struct mcds__map_entry *entry, uint32_t depth, int digit,
-                      int64_t now_ms)
+/* The number of the child of an entry; 0 if there is one value. */
+static uint32_t child_number(const struct mcds__map_entry *entry, uint32_t depth,
+                             uint32_t count)
 {
-    assert(depth <= MCDS__MAP_DEPTH_MAX && digit < MCDS__MAP_CHILDREN);
+    assert(depth < MCDS__MAP_DEPTH_MAX && (count == 1 || count == MCDS__MAP_CHILDREN));
     unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * (depth + 1);
-    int own = (int)(entry->hash >> shift & (MCDS__MAP_CHILDREN - 1));
-    return bucket_encode_is_kept(entry, now_ms) && (digit == MCDS__MAP_ALL || own == digit);
+    return (uint32_t)(entry->hash >> shift) & (count - 1);
 }
 
-bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key, uint32_t depth, int digit,
+/* Write the snapshot of one value, or of a value for each child of a key of this depth. */
+static bool encode_snapshots(struct mcds__bucket *bucket, uint32_t depth, int64_t now_ms,
+                             mcds_buffer *values, uint32_t count)
+{
+    uint32_t entries[MCDS__MAP_CHILDREN] = {0};
+    assert(bucket->only.data == NULL);
+    values->length = 0;
+    if (!mcds__buffer_reserve(values, MCDS__MAP_HEAD))
+        return false;
+    values->length = MCDS__MAP_HEAD;
+    if (!encode_writers(bucket, values))
+        return false;
+    for (uint32_t i = 0; i < bucket->entry_count; i++)
+        if (bucket_encode_is_kept(&bucket->entries[i], now_ms))
+            entries[child_number(&bucket->entries[i], depth, count)]++;
+    for (uint32_t i = 1; i < count; i++) {
+        values[i].length = 0;
+        if (!mcds_buffer_append(&values[i], values->data, values->length))
+            return false;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!mcds__bucket_put_varint(&values[i], entries[i]))
+            return false;
+    for (uint32_t i = 0; i < bucket->entry_count; i++) {
+        const struct mcds__map_entry *entry = &bucket->entries[i];
+        if (bucket_encode_is_kept(entry, now_ms) &&
+            !encode_entry(entry, &values[child_number(entry, depth, count)]))
+            return false;
+    }
+    return true;
+}
+
+/* Write the head of a value; returns its flags. */
+static uint32_t encode_head(const struct mcds__bucket *bucket, mcds_bytes key,
+                            enum mcds__map_state state, uint32_t rewrites, mcds_buffer *value)
+{
+    struct mcds__map_head head = {.rewrites = rewrites, .floor_s = bucket->floor_s};
+    uint32_t flags = mcds__map_flags(state, value->length, bucket->floor_s);
+    mcds__map_seal_head(value, key, flags, &head);
+    return flags;
+}
+
+bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key,
                          enum mcds__map_state state, int64_t now_ms, mcds_buffer *out,
                          uint32_t *flags_out)
 {
-    assert(bucket->only.data == NULL);
-    uint32_t count = 0;
-    out->length = 0;
-    /* A child has the floor of its parent. */
-    if ((digit == MCDS__MAP_ALL && !raise_floor(bucket)) ||
-        !mcds__buffer_reserve(out, MCDS__MAP_HEAD))
+    if (!raise_floor(bucket) || !encode_snapshots(bucket, 0, now_ms, out, 1))
         return false;
-    out->length = MCDS__MAP_HEAD;
-    for (uint32_t i = 0; i < bucket->entry_count; i++)
-        count += is_chosen(&bucket->entries[i], depth, digit, now_ms);
-    if (!encode_writers(bucket, out) || !mcds__bucket_put_varint(out, count))
+    *flags_out = encode_head(bucket, key, state, bucket->rewrites + 1, out);
+    return true;
+}
+
+bool mcds__bucket_split(struct mcds__bucket *bucket, uint32_t depth, int64_t now_ms,
+                        const struct mcds__key keys[MCDS__MAP_CHILDREN],
+                        mcds_buffer values[MCDS__MAP_CHILDREN],
+                        uint32_t flags_out[MCDS__MAP_CHILDREN])
+{
+    if (!encode_snapshots(bucket, depth, now_ms, values, MCDS__MAP_CHILDREN))
         return false;
-    for (uint32_t i = 0; i < bucket->entry_count; i++)
-        if (is_chosen(&bucket->entries[i], depth, digit, now_ms) &&
-            !encode_entry(&bucket->entries[i], out))
-            return false;
-    struct mcds__map_head head = {
-        .rewrites = digit == MCDS__MAP_ALL ? bucket->rewrites + 1 : 1,
-        .floor_s = bucket->floor_s,
-    };
-    *flags_out = mcds__map_flags(state, out->length, bucket->floor_s);
-    mcds__map_seal_head(out, key, *flags_out, &head);
+    for (uint32_t i = 0; i < MCDS__MAP_CHILDREN; i++)
+        flags_out[i] = encode_head(bucket, mcds__key_bytes(&keys[i]), MCDS__MAP_OPEN, 1,
+                                   &values[i]);
     return true;
 }

@@ -9,7 +9,6 @@
 
 #define VERSION 2
 #define RECORD_SUM 4
-#define VARINT_MAX 10
 /* Flags: 2 bits state, 2 bits zero, 12 bits end of the snapshot, 16 bits floor. */
 #define END_MAX 4095
 #define END_SHIFT 4
@@ -50,9 +49,9 @@ __attribute__((noinline)) bool mcds__bucket_get_long_varint(mcds_bytes from, siz
 {
     const uint8_t *bytes = from.data;
     uint64_t number = 0;
-    for (unsigned i = 0; i < VARINT_MAX && *at < from.length; i++) {
+    for (unsigned i = 0; i < MCDS__MAP_VARINT_MAX && *at < from.length; i++) {
         uint8_t byte = bytes[(*at)++];
-        if (i == VARINT_MAX - 1 && byte > 1)
+        if (i == MCDS__MAP_VARINT_MAX - 1 && byte > 1)
             return false;
         number |= (uint64_t)(byte & 127) << (7 * i);
         if (byte < 128) {
@@ -74,19 +73,9 @@ static inline uint8_t *bucket_format_write_number(uint8_t *out, unsigned width, 
     return out + width;
 }
 
-static inline uint8_t *write_varint(uint8_t *out, uint64_t number)
-{
-    for (; number >= 128; number >>= 7)
-        *out++ = (uint8_t)(number | 128);
-    *out++ = (uint8_t)number;
-    return out;
-}
-
 static inline uint8_t *write_bytes(uint8_t *out, mcds_bytes bytes)
 {
-    out = write_varint(out, bytes.length);
-    memcpy(out, bytes.data, bytes.length);
-    return out + bytes.length;
+    return mcds__bucket_write_bytes(mcds__bucket_write_varint(out, bytes.length), bytes);
 }
 
 static inline bool bucket_format_put_number(mcds_buffer *out, unsigned width, uint64_t number)
@@ -100,9 +89,10 @@ static inline bool bucket_format_put_number(mcds_buffer *out, unsigned width, ui
 
 bool mcds__bucket_put_varint(mcds_buffer *out, uint64_t number)
 {
-    if (!mcds__buffer_reserve(out, VARINT_MAX))
+    if (!mcds__buffer_reserve(out, MCDS__MAP_VARINT_MAX))
         return false;
-    out->length = (size_t)(write_varint(out->data + out->length, number) - out->data);
+    out->length = (size_t)(mcds__bucket_write_varint(out->data + out->length, number) -
+                           out->data);
     assert(out->length <= out->capacity);
     return true;
 }
@@ -117,11 +107,6 @@ bool mcds__bucket_put_u64(mcds_buffer *out, uint64_t number)
     return bucket_format_put_number(out, 8, number);
 }
 
-bool mcds__bucket_put_time(mcds_buffer *out, int64_t time_ms)
-{
-    return bucket_format_put_number(out, 6, (uint64_t)time_ms);
-}
-
 static uint8_t *write_body(uint8_t *out, const struct mcds__map_record *record)
 {
     const struct mcds__map_command *command = &record->command;
@@ -133,7 +118,7 @@ static uint8_t *write_body(uint8_t *out, const struct mcds__map_record *record)
     *out++ = (uint8_t)parts;
     out = bucket_format_write_number(out, 8, record->writer);
     out = bucket_format_write_number(out, 4, record->seq);
-    out = write_varint(out, record->seq - record->low);
+    out = mcds__bucket_write_varint(out, record->seq - record->low);
     out = bucket_format_write_number(out, 6, (uint64_t)record->time_ms);
     out = write_bytes(out, command->element);
     if (command->value.length > 0)
@@ -183,7 +168,7 @@ bool mcds__map_write_record(mcds_buffer *out, const struct mcds__map_record *rec
         return false;
     uint8_t *at = out->data + out->length;
     *at++ = MCDS__MAP_RECORD_MARK;
-    uint8_t *sum = write_varint(at, length);
+    uint8_t *sum = mcds__bucket_write_varint(at, length);
     uint8_t *body = sum + RECORD_SUM;
     uint8_t *end = write_body(body, record);
     assert(end == body + length);
@@ -212,11 +197,11 @@ void mcds__map_number_record(mcds_buffer *record, uint64_t writer, uint32_t seq,
     uint8_t parts = body[MCDS__MAP_PARTS_AT];
     memmove(fresh + MCDS__MAP_TIME_AT + more, body + MCDS__MAP_TIME_AT,
             (size_t)length - MCDS__MAP_TIME_AT);
-    mcds__put_u32(write_varint(record->data + 1, length + more), 0);
+    mcds__put_u32(mcds__bucket_write_varint(record->data + 1, length + more), 0);
     fresh[0] = verb;
     fresh[MCDS__MAP_PARTS_AT] = parts;
     uint8_t *number = bucket_format_write_number(fresh + MCDS__MAP_WRITER_AT, 8, writer);
-    (void)write_varint(bucket_format_write_number(number, 4, seq), seq - low);
+    (void)mcds__bucket_write_varint(bucket_format_write_number(number, 4, seq), seq - low);
     record->length = begin + (size_t)length + more;
     bool is_whole = mcds__map_begin_record((mcds_bytes){fresh, (size_t)length + more}, &at,
                                            &read);

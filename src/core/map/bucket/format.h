@@ -26,9 +26,13 @@
 #ifndef MCDS_CORE_MAP_BUCKET_FORMAT_H
 #define MCDS_CORE_MAP_BUCKET_FORMAT_H
 
+#include <string.h>
+
 #include "base/key.h"
 
 #define MCDS__MAP_HEAD 20
+#define MCDS__MAP_ID_LENGTH 13 /* of an id in a snapshot */
+#define MCDS__MAP_VARINT_MAX 10
 /* A writer whose record begins farther after the snapshot must wait until the key is
  * rewritten. So appends to a busy key pause there and cannot starve the client that rewrites
  * it. The record counts nevertheless, and repeating it is harmless: if the rewriting dropped
@@ -133,7 +137,22 @@ uint32_t mcds__map_key_sum(mcds_bytes key);
 bool mcds__bucket_put_varint(mcds_buffer *out, uint64_t number);
 bool mcds__bucket_put_u32(mcds_buffer *out, uint32_t number);
 bool mcds__bucket_put_u64(mcds_buffer *out, uint64_t number);
-bool mcds__bucket_put_time(mcds_buffer *out, int64_t time_ms);
+
+/* The same into reserved space; each returns the position after its bytes. */
+static inline uint8_t *mcds__bucket_write_varint(uint8_t *out, uint64_t number)
+{
+    for (; number >= 128; number >>= 7)
+        *out++ = (uint8_t)(number | 128);
+    *out++ = (uint8_t)number;
+    return out;
+}
+
+static inline uint8_t *mcds__bucket_write_bytes(uint8_t *out, mcds_bytes bytes)
+{
+    if (bytes.length > 0)
+        memcpy(out, bytes.data, bytes.length);
+    return out + bytes.length;
+}
 
 struct mcds__map_head {
     uint32_t rewrites;

@@ -10,22 +10,14 @@
 
 #define NUMBERS_LENGTH 20
 
-static uint8_t *jobs_write_varint(uint8_t *out, uint64_t number)
-{
-    for (; number >= 128; number >>= 7)
-        *out++ = (uint8_t)(number | 128);
-    *out++ = (uint8_t)number;
-    return out;
-}
-
 size_t mcds__jobs_write_claim(uint64_t ms, const struct mcds__jobs_receipt *ended, uint8_t *out)
 {
     uint8_t *end = out;
     assert(ms > 0 && ms <= MCDS__JOBS_MS_MAX && ended->number < MCDS__JOBS_NUMBER_MAX);
     *end++ = MCDS__JOBS_CLAIM;
-    end = jobs_write_varint(end, ms);
-    end = jobs_write_varint(end, ended->tries > 0 ? ended->number + 1 : 0);
-    end = jobs_write_varint(end, ended->tries);
+    end = mcds__bucket_write_varint(end, ms);
+    end = mcds__bucket_write_varint(end, ended->tries > 0 ? ended->number + 1 : 0);
+    end = mcds__bucket_write_varint(end, ended->tries);
     assert(end - out <= MCDS__JOBS_ORDER_MAX);
     return (size_t)(end - out);
 }
@@ -38,10 +30,10 @@ size_t mcds__jobs_write_receipt(enum mcds__jobs_order order,
     assert(order >= MCDS__JOBS_DONE && order <= MCDS__JOBS_LONGER);
     assert(receipt->tries > 0 && ms <= MCDS__JOBS_MS_MAX);
     *end++ = (uint8_t)order;
-    end = jobs_write_varint(end, receipt->number);
-    end = jobs_write_varint(end, receipt->tries);
+    end = mcds__bucket_write_varint(end, receipt->number);
+    end = mcds__bucket_write_varint(end, receipt->tries);
     if (order != MCDS__JOBS_DONE)
-        end = jobs_write_varint(end, ms);
+        end = mcds__bucket_write_varint(end, ms);
     return (size_t)(end - out);
 }
 
@@ -50,7 +42,7 @@ size_t mcds__jobs_write_raise(uint64_t incarnation, uint64_t first, uint64_t las
     assert(first <= last && last < MCDS__JOBS_NUMBER_MAX);
     out[0] = MCDS__JOBS_RAISE;
     mcds__put_u64(out + 1, incarnation);
-    uint8_t *end = jobs_write_varint(jobs_write_varint(out + 9, first), last);
+    uint8_t *end = mcds__bucket_write_varint(mcds__bucket_write_varint(out + 9, first), last);
     assert(end - out <= MCDS__JOBS_ORDER_MAX);
     return (size_t)(end - out);
 }
@@ -62,7 +54,7 @@ bool mcds__jobs_begin_push(mcds_buffer *out, bool opens, uint64_t delay_ms)
         return false;
     out->data[0] = MCDS__JOBS_PUSH;
     out->data[1] = opens;
-    out->length = (size_t)(jobs_write_varint(out->data + 2, delay_ms) - out->data);
+    out->length = (size_t)(mcds__bucket_write_varint(out->data + 2, delay_ms) - out->data);
     return true;
 }
 

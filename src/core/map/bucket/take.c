@@ -9,26 +9,17 @@
 #define RATE_LENGTH 16
 #define TIME_NS_MAX (MCDS__TAKE_TIME_MS_MAX * NS_PER_MS)
 
-static size_t take_write_varint(uint8_t *out, uint64_t number)
-{
-    size_t length = 0;
-    for (; number >= 128; number >>= 7)
-        out[length++] = (uint8_t)(number | 128);
-    out[length++] = (uint8_t)number;
-    return length;
-}
-
 size_t mcds__take_write(const struct mcds__take *take, uint8_t out[MCDS__TAKE_PART_MAX])
 {
     assert(take->rate_count >= 1 && take->rate_count <= MCDS__TAKE_RATES_MAX);
     assert(take->patience_ns <= MCDS__TAKE_NS_MAX);
-    size_t length = take_write_varint(out, take->patience_ns);
+    uint8_t *end = mcds__bucket_write_varint(out, take->patience_ns);
     for (uint32_t i = 0; i < take->rate_count; i++) {
-        length += take_write_varint(out + length, take->rates[i].interval_ns);
-        length += take_write_varint(out + length, take->rates[i].burst_ns);
+        end = mcds__bucket_write_varint(end, take->rates[i].interval_ns);
+        end = mcds__bucket_write_varint(end, take->rates[i].burst_ns);
     }
-    assert(length <= MCDS__TAKE_PART_MAX);
-    return length;
+    assert(end - out <= MCDS__TAKE_PART_MAX);
+    return (size_t)(end - out);
 }
 
 /* Any client may append a record: if its numbers are out of the bounds of a take, it is none. */
