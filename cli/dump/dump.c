@@ -297,6 +297,7 @@ static int complain_of_output(struct dump *dump)
     char sentence[SENTENCE_MAX];
     const char *path = dump->command->options[OPTION_OUTPUT].text;
     int reason = dump->writer.error;
+    dump->session->output.is_error_told = true;
     if (path == NULL && reason == EPIPE)
         return dump->status = STATUS_IO; /* its reader knows */
     (void)snprintf(sentence, sizeof sentence, "dump: %.300s cannot be written: %s%s",
@@ -305,7 +306,6 @@ static int complain_of_output(struct dump *dump)
                        ? "not a regular file; without -o, the dump goes to standard output"
                        : strerror(reason),
                    advice_on_errno(reason));
-    dump->session->output.is_error_told = true;
     return refuse(dump, STATUS_IO, "MCDS_IO", sentence);
 }
 

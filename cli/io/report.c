@@ -244,7 +244,8 @@ static void print_done(struct output *output, const struct command *command,
 {
     const struct verb *verb = command->verb;
     bool is_streamed = verb->is_many && answer->items == output;
-    if (is_streamed && (verb->has_more == NULL || !verb->has_more(answer)))
+    bool has_more = verb->has_more != NULL && verb->has_more(answer);
+    if (is_streamed && (!has_more || !output_is_fine(output)))
         return;
     print_head(output, command);
     if (verb->is_many && !is_streamed)

@@ -52,6 +52,21 @@ static int release_unwritten(struct runner *runner, int reason)
     return refuse(runner->session, runner->command, STATUS_IO, why);
 }
 
+/* Prints the token, or with --json the answer that contains it. False: with errno set. */
+static bool print_token(struct runner *runner, const char *token)
+{
+    struct output *output = &runner->session->output;
+    if (!output->json)
+        output_print("%s\n", token);
+    else
+        (void)report_lease(runner->session, runner->command, runner->tenure.handle,
+                           &runner->tenure.permit.lease, token);
+    bool is_printed = output_pass_on(output);
+    output->is_error_told = !is_printed;
+    errno = output->error;
+    return is_printed;
+}
+
 /* Writes the token of the lease that was acquired. */
 static int hand_over(struct runner *runner, const struct token_place *place)
 {
@@ -63,11 +78,9 @@ static int hand_over(struct runner *runner, const struct token_place *place)
     int result = mcds_lock_export(lock, lease, token);
     if (result != MCDS_OK)
         return report(&session->output, runner->command, NULL, result, NULL);
-    if (is_own && !session->output.json)
-        return output_print("%s\n", token), STATUS_DONE;
-    if (is_own || token_write(place, token))
-        return report_lease(session, runner->command, lock, lease, is_own ? token : NULL);
-    return release_unwritten(runner, errno);
+    if (is_own ? !print_token(runner, token) : !token_write(place, token))
+        return release_unwritten(runner, errno);
+    return is_own ? STATUS_DONE : report_lease(session, runner->command, lock, lease, NULL);
 }
 
 int lock_acquire(struct session *session, const struct command *command)

@@ -1,4 +1,6 @@
 /* mcds queue next: claims a job for a script. */
+#include <string.h>
+
 #include "io/exit.h"
 #include "io/report.h"
 #include "queue/queue.h"
@@ -35,6 +37,21 @@ static int claim(struct session *session, const struct command *command, mcds_qu
     }
 }
 
+/* Gives the job back if it cannot be printed: without the receipt, no command could. */
+static int print_claimed(struct output *output, const struct command *command,
+                         mcds_queue *queue, struct answer *answer)
+{
+    int status = report(output, command, answer, MCDS_OK, NULL);
+    if (output_pass_on(output))
+        return status;
+    int result = mcds_queue_again(queue, &answer->job, 0);
+    complain(output, "queue '%.200s': the job cannot be printed: %s; it %s",
+             command->arguments[0], strerror(output->error),
+             result == MCDS_OK ? "was given back" : "is handed out again when its claim ends");
+    output->is_error_told = true;
+    return STATUS_IO;
+}
+
 int queue_next(struct session *session, const struct command *command)
 {
     static const mcds_job empty = MCDS_JOB_INIT;
@@ -46,7 +63,8 @@ int queue_next(struct session *session, const struct command *command)
     int result = queue_open(session->store, command, &handle);
     if (result == MCDS_OK)
         result = claim(session, command, handle, &answer);
-    status = report(&session->output, command, &answer, result, NULL);
+    status = result == MCDS_OK ? print_claimed(&session->output, command, handle, &answer)
+                               : report(&session->output, command, &answer, result, NULL);
     mcds_value_free(&answer.value);
     queue_close(handle);
     return status;

@@ -69,7 +69,6 @@ static void set_output(struct shell *shell, const struct command *command)
     output->json = is_given(command, OPTION_JSON) || is_given(shell->command, OPTION_JSON);
     output->quiet = is_given(command, OPTION_QUIET) || is_given(shell->command, OPTION_QUIET);
     output->raw = is_given(command, OPTION_RAW_LINES);
-    output->changes = 0;
 }
 
 static int explain_line(const struct shell *shell, const struct command *command)
@@ -139,12 +138,15 @@ static void run_line(struct shell *shell, char *text, size_t length)
         shell->is_over = true;
     if (kind != LINE_IS_EMPTY && kind != LINE_IS_EXIT) {
         set_output(shell, &shell->line.command);
+        shell->session->output.changes = 0;
         note_status(shell, execute(shell, kind));
         forget_interrupt(shell);
         set_output(shell, shell->command);
     }
     free_command(&shell->line.command);
-    if (!output_flush(&shell->session->output))
+    /* a line with a process of its own has printed there itself */
+    if (!output_flush(&shell->session->output) ||
+        (shell->last == STATUS_IO && !output_is_read(0)))
         shell->is_over = true;
 }
 

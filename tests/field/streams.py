@@ -28,9 +28,9 @@ class StreamsTest(unittest.TestCase):
             self.environment["MCDS_STORE"] = f"lmdb:{fixture.folder}/store?sync=async&timeout=60000&create=1"
 
     def mcds(self, *arguments, **streams):
-        streams = {"stdin": subprocess.DEVNULL} | streams
-        if "stdout" not in streams:
-            streams["stdout"] = subprocess.PIPE
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE} | streams
+        if "input" in streams:
+            del streams["stdin"]
         done = subprocess.run([MCDS, *arguments], env=self.environment, stderr=subprocess.PIPE, check=False,
                               timeout=LIMIT_S, **streams)
         return done.returncode, done.stderr.decode()
@@ -51,30 +51,70 @@ class StreamsTest(unittest.TestCase):
 
     CHANGING = ["counter add x", "set add x b"]
 
+    def mcds_into_nothing(self, *arguments, lines=b""):
+        """With a standard output whose reader has gone."""
+        read, write = os.pipe()
+        os.close(read)
+        try:
+            return self.mcds(*arguments, input=lines, stdout=write)
+        finally:
+            os.close(write)
+
     def test_a_reader_that_has_gone(self):
         """Without a word, unless something was changed."""
         self.fill()
         told = "mcds: standard output cannot be written: Broken pipe; the change was made\n"
         for command in self.PRINTING:
             with self.subTest(command=command):
-                read, write = os.pipe()
-                os.close(read)
                 said = told if command in self.CHANGING else ""
-                self.assertEqual(self.mcds(*command.split(), stdout=write), (74, said))
-                os.close(write)
-        read, write = os.pipe()
-        os.close(read)
-        self.assertEqual(self.batch_into(write), (74, told))
-        os.close(write)
+                self.assertEqual(self.mcds_into_nothing(*command.split()), (74, said))
+        self.assertEqual(self.mcds_into_nothing("batch", lines=b"counter add x\n"), (74, told))
 
-    def batch_into(self, write):
-        read, into = os.pipe()
-        os.write(into, b"counter add x\n")
-        os.close(into)
-        try:
-            return self.mcds("batch", stdin=read, stdout=write)
-        finally:
-            os.close(read)
+    def test_a_reader_that_has_gone_from_a_long_output(self):
+        """More than a buffer: the first write that fails is not the last."""
+        self.assertEqual(self.mcds("table", "put", "x", "k", "v" * 100000), (0, ""))
+        self.assertEqual(self.mcds("list", "push", "x", *["value"] * 20000), (0, ""))
+        self.assertEqual(self.mcds("set", "add", "x", *[f"e{i}" for i in range(5000)]), (0, ""))
+        for command in ("table get x k", "table scan x", "list scan x", "set scan x", "--json set scan x", "dump x"):
+            with self.subTest(command=command), open("/dev/full", "wb") as full:
+                self.assertEqual(self.mcds_into_nothing(*command.split()), (74, ""))
+                status, said = self.mcds(*command.split(), stdout=full)
+                self.assertEqual(status, 74)
+                self.assertRegex(said, "^mcds: (dump: )?standard output cannot be written: No space left on device\n$")
+
+    def test_a_token_that_nobody_gets(self):
+        """The lock is not held for a caller that has no token."""
+        for options in ([], ["--json"], ["--token-fd", "1"]):
+            with self.subTest(options=options):
+                self.assertEqual(self.mcds_into_nothing("lock", "acquire", "x", "-t", "10m", *options),
+                                 (74, "mcds: lock 'x': the token cannot be written: Broken pipe; the lock was released\n"))
+                self.assertEqual(self.mcds("lock", "x", "--info")[0], 1)
+
+    def test_a_receipt_that_nobody_gets(self):
+        self.assertEqual(self.mcds("queue", "push", "x", "job", *self.may_lose()), (0, ""))
+        for options in ([], ["--json"]):
+            with self.subTest(options=options):
+                self.assertEqual(self.mcds_into_nothing("queue", "next", "x", *options, *self.may_lose()),
+                                 (74, "mcds: queue 'x': the job cannot be printed: Broken pipe; it was given back\n"))
+        self.assertEqual(self.mcds("queue", "next", "x", *self.may_lose()), (0, ""))
+
+    @staticmethod
+    def may_lose():
+        return ["--may-lose"] if STORE == "memcached" else []
+
+    def test_a_script_whose_output_nobody_reads(self):
+        """The shell ends after the line that has failed, and says what that has changed."""
+        told = "mcds: line 1: standard output cannot be written: Broken pipe"
+        for options in ([], ["--json"]):
+            with self.subTest(options=options):
+                self.assertEqual(self.mcds_into_nothing(*options, "shell", lines=b"counter add x\ncounter add x\n"),
+                                 (74, told + "; the change was made\n"))
+        self.assertEqual(self.mcds_into_nothing("shell", lines=b"counter get x\ncounter add x\n"), (74, ""))
+        self.assertEqual(self.mcds_into_nothing("shell", lines=b"set add y a b\ncounter add x\n"),
+                         (74, told + "; 2 changes were made\n"))
+        self.assertEqual(self.mcds_into_nothing("shell", lines=b"ls\ncounter add x\n"), (74, ""))
+        self.assertEqual(self.mcds_into_nothing("-q", "shell", lines=b"set add y c\nset add y d\n"), (0, ""))
+        self.assertEqual(self.shell('test "$(mcds counter get x)" = 2'), (0, ""))
 
     def test_output_that_is_full_or_closed(self):
         self.fill()
