@@ -11,6 +11,7 @@
 #include "parse/options.h"
 #include "run/run.h"
 #include "run/session.h"
+#include "signals/interrupt.h"
 #include "table/commands.h"
 #include "table/nouns.h"
 
@@ -66,15 +67,22 @@ static int run(struct session *session, struct command *command)
     return status == STATUS_DONE ? run_command(session, command) : status;
 }
 
-/* Sends the signal to the process group of mcds, and dies of it. The terminal has sent it only to the
- * group of COMMAND. A script that runs mcds ends then. A shell ends only if mcds dies of the signal. */
-static void pass_on(int number)
+/* A shell ends its script or loop only if mcds dies of the SIGINT of the keyboard. */
+static void die_of(int number)
 {
     sigset_t one;
     (void)sigemptyset(&one);
     (void)sigaddset(&one, number);
-    (void)kill(0, number);
+    (void)raise(number);
     (void)sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
+
+/* The terminal has sent the signal only to the group of COMMAND, and not to the script that runs
+ * mcds. */
+static void pass_on(int number)
+{
+    (void)kill(0, number);
+    die_of(number);
 }
 
 int main(int argc, char **argv)
@@ -111,5 +119,7 @@ int main(int argc, char **argv)
     free(session);
     if (number != 0)
         pass_on(number);
+    if (status == STATUS_SIGNAL + SIGINT && interrupt_is_of_keyboard())
+        die_of(SIGINT);
     return status;
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,16 +14,25 @@ static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define INPUT_NUMBERS (NUMBERS - 1) /* without SIGQUIT */
 
 static volatile sig_atomic_t received;
-static int received_before;                 /* by an interrupt that is closed */
+static int received_before; /* by an interrupt that is closed */
+static volatile sig_atomic_t is_of_keyboard;
 static volatile sig_atomic_t no_input = -1; /* a file without a byte; -1: not open */
 static int input_before;                    /* standard input */
 static size_t taken;                        /* the first of `numbers`; 0: not open */
 static struct sigaction actions_before[NUMBERS];
 static sigset_t mask_before;
 
-static void note(int number)
+void interrupt_note(int number, int code)
+{
+    if (code == SI_KERNEL && number == SIGINT)
+        is_of_keyboard = 1;
+}
+
+static void note(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
+    (void)context;
+    interrupt_note(number, info->si_code);
     if (received == 0) {
         received = number;
         deadline_end_waits();
@@ -34,21 +42,21 @@ static void note(int number)
 
 /* A read or poll that waits begins again after this, with the file that is there then. So no signal
  * is lost between a look at `received` and the wait. */
-static void end_input(int number)
+static void end_input(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
-    note(number);
+    note(number, info, context);
     (void)dup2((int)no_input, STDIN_FILENO);
     errno = saved;
 }
 
-static void take_signals(void (*handler)(int), size_t count, int flags)
+static void take_signals(void (*handler)(int, siginfo_t *, void *), size_t count, int flags)
 {
     struct sigaction action;
     sigset_t unblocked;
     memset(&action, 0, sizeof action);
-    action.sa_handler = handler;
-    action.sa_flags = SA_RESTART | flags;
+    action.sa_sigaction = handler;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | flags;
     taken = count;
     deadline_open();
     (void)sigemptyset(&unblocked);
@@ -107,6 +115,11 @@ int interrupt_close(void)
         received_before = number;
     received = 0;
     return number;
+}
+
+bool interrupt_is_of_keyboard(void)
+{
+    return is_of_keyboard != 0;
 }
 
 int interrupt_take_closed(void)

@@ -3,6 +3,8 @@
 #ifndef MCDS_CLI_SIGNALS_INTERRUPT_H
 #define MCDS_CLI_SIGNALS_INTERRUPT_H
 
+#include <stdbool.h>
+
 /* From this call on, the first SIGINT, SIGTERM or SIGHUP ends standard input, also if the signals
  * were blocked. A read that waits returns, as at the end of a file. A second signal ends the
  * process. A signal that was ignored at the start stays ignored. */
@@ -18,6 +20,11 @@ int interrupt_number(void);
 /* Undoes interrupt_open: standard input and the signals are as before, and interrupt_number is
  * 0. Returns the number until then. */
 int interrupt_close(void);
+
+/* Whether the terminal has sent SIGINT to this process. It has sent it to the shell too. */
+bool interrupt_is_of_keyboard(void);
+/* Notes a signal that has arrived in another way. `code`: si_code. */
+void interrupt_note(int number, int code);
 
 /* The number of the first signal that a closed interrupt has received since the last call, or 0. */
 int interrupt_take_closed(void);

@@ -52,6 +52,7 @@ int signals_take(struct signals *signals, pid_t pid)
     while (read(signals->file, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGCHLD)
             continue;
+        interrupt_note((int)info.ssi_signo, info.ssi_code);
         if (signals->number == 0)
             signals->number = (int)info.ssi_signo;
         /* the end of a terminal reaches only the leader of the session */

@@ -10,6 +10,7 @@ import unittest
 
 from fixture import LIMIT_S, ProcessTest, run_process_tests
 from relay import Relay
+from screen import Terminal, has_terminals
 
 MCDS = os.path.abspath(sys.argv[2])
 AMBIGUOUS = 80
@@ -73,6 +74,16 @@ class GivenUpTest(ProcessTest):
                                   (b"ms mcds:ep1", ("log", "put", "l", "x"), "log 'l': given up" + DOUBT.format("put"))):
             for number in (signal.SIGINT, signal.SIGTERM):
                 self.assertEqual(self.give_up(word, number, *words), (AMBIGUOUS, "", f"mcds: {said}\n"))
+
+    @unittest.skipUnless(has_terminals(), "this system has no pseudo-terminals")
+    def test_the_keyboard_hides_no_doubt(self):
+        """The code is that of the doubt, also to a script that gets the signal itself."""
+        relay = self.silent(ADD)
+        terminal = Terminal(["bash", "-c", "trap : INT; mcds counter add N; echo code $?"], {**self.environment, "TERM": "xterm"})
+        self.addCleanup(terminal.close)
+        self.assertTrue(relay.has_come.wait(LIMIT_S))
+        terminal.type("\x03")
+        terminal.wait_for("given up", f"code {AMBIGUOUS}")
 
     def test_a_change_that_was_not_sent(self):
         self.assertEqual(self.give_up(READ, signal.SIGTERM, "set", "add", "s", "a"),

@@ -89,7 +89,7 @@ class TerminalTest(unittest.TestCase):
         self.type("\x03")
         self.expect("mcds: standard input: 1 line was carried out")
         self.expect("pushed\t1")
-        self.assertEqual(self.exit_code(), 130)
+        self.assertEqual(self.exit_code(), -signal.SIGINT)
 
     def read(self, *arguments):
         return subprocess.run([MCDS, *arguments], env=self.fixture.environment(MCDS), capture_output=True,
@@ -139,7 +139,7 @@ class TerminalTest(unittest.TestCase):
             self.expect("mcds: lock 'job': held by me for ")
             self.expect(" s more unless renewed; waiting: " + end)
             self.type("\x03")
-            self.assertEqual(self.exit_code(), 130)
+            self.assertEqual(self.exit_code(), -signal.SIGINT)
 
     def test_a_wait_is_explained_once(self):
         self.hold()
@@ -173,6 +173,18 @@ class TerminalTest(unittest.TestCase):
             self.assertNotIn("not ended", self.seen)
             free = subprocess.run([MCDS, "lock", "job", "-n", "--", "true"], env=self.fixture.environment(MCDS), check=False)
             self.assertEqual(free.returncode, 0)
+
+    def test_the_keyboard_ends_the_loop_of_a_script(self):
+        """A wait, the input of lines, and a COMMAND that is not in a group of its own."""
+        self.hold()
+        for words, said in (("lock job -- true", "Ctrl-C ends the wait"), ("once key -- sh -c 'echo ready; " + FOREVER + "'", "ready"),
+                            ("batch", "1\r\n"), ("cache get c k -- sh -c 'echo ready >&2; " + FOREVER + "'", "ready")):
+            self.start("bash", "-c", f"for i in 1 2; do mcds {words}; echo round; done")
+            self.type("counter add page\n" if words == "batch" else "")
+            self.expect(said)
+            self.type("\x03")
+            self.assertEqual(self.exit_code(), -signal.SIGINT)
+            self.assertNotIn("round", self.seen)
 
     def test_a_script_goes_on_after_a_command_that_bears_the_keyboard(self):
         self.start("bash", "-c", "mcds lock job -- sh -c 'trap \"exit 3\" INT; echo ready; " + FOREVER + "'; echo code $?")
@@ -227,4 +239,4 @@ if __name__ == "__main__":
     if not has_terminals():
         print("terminal: skipped: this system has no pseudo-terminals")
         sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
