@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "base/error.h"
-#include "structures/queue/next.h"
+#include "structures/queue/queue.h"
 
 enum { LOSS_BEGIN, LOSS_LAST, LOSS_SKIP };
 

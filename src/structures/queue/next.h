@@ -31,20 +31,6 @@ enum mcds__step mcds__queue_finish_step(struct mcds__queue_finish *finish,
                                         struct mcds__queue_work *work,
                                         struct mcds__operation *operation);
 
-/* Find out whether a part whose key is lost was ever made. */
-struct mcds__queue_loss {
-    uint8_t stage;
-    uint32_t place;
-    uint64_t incarnation;
-    uint64_t part;
-};
-void mcds__queue_loss_begin(struct mcds__queue_loss *loss, uint64_t incarnation, uint64_t part);
-/* DONE with MCDS_LOST: it was made, and its jobs are lost; MCDS_OK: never, a push has passed over
- * it; MCDS_NOT_FOUND: not yet, or the queue was dropped; or a failure. */
-enum mcds__step mcds__queue_loss_step(struct mcds__queue_loss *loss,
-                                      struct mcds__queue_work *work,
-                                      struct mcds__operation *operation);
-
 struct mcds__queue_next {
     struct mcds__operation base;
     struct mcds__queue_work work;

@@ -134,6 +134,20 @@ bool mcds__queue_begin_get_skip(struct mcds__queue_work *work, uint64_t incarnat
  * may be larger. */
 uint64_t mcds__queue_stored_last(const struct mcds__queue_work *work);
 
+/* Find out whether a part whose key is lost was ever made. */
+struct mcds__queue_loss {
+    uint8_t stage;
+    uint32_t place;
+    uint64_t incarnation;
+    uint64_t part;
+};
+void mcds__queue_loss_begin(struct mcds__queue_loss *loss, uint64_t incarnation, uint64_t part);
+/* DONE with MCDS_LOST: it was made, and its jobs are lost; MCDS_OK: never, a push has passed over
+ * it; MCDS_NOT_FOUND: not yet, or the queue was dropped; or a failure. */
+enum mcds__step mcds__queue_loss_step(struct mcds__queue_loss *loss,
+                                      struct mcds__queue_work *work,
+                                      struct mcds__operation *operation);
+
 /* Whether a job is held, and its receipt is one that a call can have written. */
 static inline bool mcds__queue_is_receipt(const mcds_job *job)
 {

@@ -23,9 +23,9 @@ struct queue_scan {
     struct mcds__operation base;
     struct mcds__queue_work work;
     bool reads_parts;
-    bool reads_skip; /* the mark of a part whose key is lost */
-    uint32_t skip_place;
-    bool is_lost;
+    bool reads_loss; /* the key of the part is lost */
+    bool is_lost;    /* some part */
+    struct mcds__queue_loss loss;
     uint64_t last; /* the number of the last part, as it was read */
     uint64_t incarnation;
     uint64_t part;
@@ -84,16 +84,6 @@ static bool visit_part(struct queue_scan *scan)
     return true;
 }
 
-static enum mcds__step scan_ask_skip(struct queue_scan *scan, uint32_t place)
-{
-    scan->reads_skip = true;
-    scan->skip_place = place;
-    scan->base.tries = 1;
-    return mcds__queue_begin_get_skip(&scan->work, scan->incarnation, scan->part, place)
-               ? scan_step_on(scan)
-               : mcds__operation_finish(&scan->base, MCDS_NO_MEMORY);
-}
-
 static enum mcds__step scan_ask_next(struct queue_scan *scan)
 {
     mcds__operation_renew(&scan->base);
@@ -101,26 +91,29 @@ static enum mcds__step scan_ask_next(struct queue_scan *scan)
     return scan_ask_part(scan);
 }
 
-/* The key of the part is lost. It has lost jobs, unless no push has made it. */
-static enum mcds__step scan_take_skip(struct queue_scan *scan)
+static enum mcds__step scan_take_loss(struct queue_scan *scan)
 {
     struct mcds__operation *operation = &scan->base;
-    enum mcds__step step = mcds__queue_step_get(&scan->work, operation);
+    enum mcds__step step = mcds__queue_loss_step(&scan->loss, &scan->work, operation);
     if (step != MCDS__DONE)
         return step;
-    if (operation->result != MCDS_OK && operation->result != MCDS_NOT_FOUND &&
-        operation->result != MCDS_LOST)
+    if (operation->result == MCDS_NOT_FOUND)
+        return scan_end(scan);
+    if (operation->result != MCDS_OK && operation->result != MCDS_LOST)
         return step;
-    if (operation->result == MCDS_LOST && scan->skip_place + 1 < MCDS__QUEUE_SKIP_PLACES)
-        return scan_ask_skip(scan, scan->skip_place + 1);
-    scan->reads_skip = false;
-    scan->is_lost = scan->is_lost || operation->result != MCDS_OK;
+    scan->reads_loss = false;
+    scan->is_lost = scan->is_lost || operation->result == MCDS_LOST;
     return scan_ask_next(scan);
 }
 
-static enum mcds__step scan_take_loss(struct queue_scan *scan)
+/* A later part was not made. The bound also ends a scan whose keys are all lost. */
+static enum mcds__step scan_ask_loss(struct queue_scan *scan)
 {
-    return scan->part > scan->last ? scan_end(scan) : scan_ask_skip(scan, 0);
+    if (scan->part > scan->last)
+        return scan_end(scan);
+    scan->reads_loss = true;
+    mcds__queue_loss_begin(&scan->loss, scan->incarnation, scan->part);
+    return scan_take_loss(scan);
 }
 
 static enum mcds__step scan_take_part(struct queue_scan *scan)
@@ -130,7 +123,7 @@ static enum mcds__step scan_take_part(struct queue_scan *scan)
     if (step != MCDS__DONE)
         return step;
     if (operation->result == MCDS_LOST)
-        return scan_take_loss(scan);
+        return scan_ask_loss(scan);
     if (operation->result == MCDS_NOT_FOUND && scan->part >= scan->last)
         return scan_end(scan);
     if (operation->result != MCDS_OK && operation->result != MCDS_NOT_FOUND)
@@ -147,7 +140,7 @@ static enum mcds__step scan_step_on(struct queue_scan *scan)
 {
     if (!scan->reads_parts)
         return scan_take_numbers(scan);
-    return scan->reads_skip ? scan_take_skip(scan) : scan_take_part(scan);
+    return scan->reads_loss ? scan_take_loss(scan) : scan_take_part(scan);
 }
 
 static enum mcds__step queue_step_scan(struct mcds__operation *operation)
