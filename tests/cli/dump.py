@@ -14,7 +14,7 @@ import unittest
 import urllib.parse
 
 from fixture import SKIPPED, Fixture, is_possible
-from relay import Relay
+from relay import CutRelay, Relay, SilentRelay
 
 MCDS = os.path.abspath(sys.argv[1])
 DONE, NO, DATA, UNREACHABLE, IO, BUSY, PROTOCOL, LOST, AMBIGUOUS = 0, 1, 65, 69, 74, 75, 76, 79, 80
@@ -62,36 +62,12 @@ class KillingRelay(Relay):
             self.close()
 
 
-class CutRelay(Relay):
-    """Ends after this many bytes of replies."""
-
-    def pass_reply(self, data, client):
-        self.left -= len(data)
-        client.sendall(data[:self.left] if self.left < 0 else data)
-        if self.left < 0:
-            self.close()
-
-
 class SlowRelay(Relay):
     """Delays each request."""
 
     def pass_request(self, data, server):
         time.sleep(0.1)
         server.sendall(data)
-
-
-class SilentRelay(Relay):
-    """Passes no reply to the first request for elements of a list, nor to what follows."""
-
-    is_silent = False
-
-    def pass_request(self, data, server):
-        self.is_silent = self.is_silent or b":lp1:list" in data
-        server.sendall(data)
-
-    def pass_reply(self, data, client):
-        if not self.is_silent:
-            client.sendall(data)
 
 
 class DumpTest(unittest.TestCase):
@@ -122,10 +98,10 @@ class DumpTest(unittest.TestCase):
         self.assertEqual(done.returncode, code, (words, done.stdout[:1000], done.stderr[:1000]))
         return done.stdout
 
-    def relay(self, kind, left):
+    def relay(self, kind, limit):
         self.relays += 1
         path = f"{self.folder}/relay{self.relays}"
-        relay = kind(path, self.fixture.socket, left)
+        relay = kind(path, self.fixture.socket, limit)
         self.addCleanup(relay.close)
         return relay, f"memcached://{path}"
 
@@ -643,7 +619,7 @@ class DumpTest(unittest.TestCase):
 
     def test_a_dump_that_is_ended(self):
         self.must(self.memcached, "list", "push", "list", data=b"x\n" * 100)
-        _, store = self.relay(SilentRelay, 0)
+        _, store = self.relay(SilentRelay, b":lp1:list")
         process = self.start(store, "dump", "list", "-o", "file")
         limit = time.monotonic() + WAIT_S
         while not any(name.startswith("file.") for name in os.listdir(self.folder)):

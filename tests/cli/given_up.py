@@ -5,11 +5,10 @@ import itertools
 import os
 import signal
 import sys
-import threading
 import unittest
 
 from fixture import LIMIT_S, ProcessTest, run_process_tests
-from relay import Relay
+from relay import SilentRelay
 from screen import Terminal, has_terminals
 
 MCDS = os.path.abspath(sys.argv[2])
@@ -17,23 +16,6 @@ AMBIGUOUS = 80
 READ, CHANGE, ADD = b"mg mcds:", b"ms mcds:", b"ma mcds:"  # the first request for a key of a structure
 OPTIONS = "?connect_timeout=30000&timeout=3600000"
 DOUBT = "; it may have been {}, or may still be: check before you repeat it"
-
-
-class SilentRelay(Relay):
-    """Passes no reply after a request that has this word."""
-
-    def __init__(self, path, server, word):
-        super().__init__(path, server, 0)
-        self.word, self.has_come = word, threading.Event()
-
-    def pass_request(self, data, server):
-        if self.word is not None and self.word in data:
-            self.has_come.set()
-        server.sendall(data)
-
-    def pass_reply(self, data, client):
-        if not self.has_come.is_set():
-            client.sendall(data)
 
 
 class GivenUpTest(ProcessTest):

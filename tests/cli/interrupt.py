@@ -11,29 +11,12 @@ import time
 import unittest
 
 from fixture import SKIPPED, Fixture, is_possible, state_of
-from relay import Relay
+from relay import SilentRelay
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 LIMIT_S = 200
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AMBIGUOUS = 80
-
-
-class SilentRelay(Relay):
-    """Passes no reply after a request that has this word."""
-
-    def __init__(self, path, server, word):
-        super().__init__(path, server, 0)
-        self.word, self.has_come = word, threading.Event()
-
-    def pass_request(self, data, server):
-        if self.word in data:
-            self.has_come.set()
-        server.sendall(data)
-
-    def pass_reply(self, data, client):
-        if not self.has_come.is_set():
-            client.sendall(data)
 
 
 class HoldingRelay(SilentRelay):

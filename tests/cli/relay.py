@@ -1,4 +1,4 @@
-"""A relay in front of a server on a unix socket. A subclass reads each piece of data and decides when the relay ends."""
+"""Relays in front of a server on a unix socket. A subclass reads each piece of data and decides when the relay ends."""
 
 import os
 import socket
@@ -56,3 +56,30 @@ class Relay:
             os.unlink(self.path)
         except FileNotFoundError:  # closed before
             pass
+
+
+class CutRelay(Relay):
+    """Ends after `left` bytes of replies."""
+
+    def pass_reply(self, data, client):
+        self.left -= len(data)
+        client.sendall(data[:self.left] if self.left < 0 else data)
+        if self.left < 0:
+            self.close()
+
+
+class SilentRelay(Relay):
+    """Passes no reply from a request with `word` on. None: it passes all."""
+
+    def __init__(self, path, server, word):
+        super().__init__(path, server, 0)
+        self.word, self.has_come = word, threading.Event()
+
+    def pass_request(self, data, server):
+        if self.word is not None and self.word in data:
+            self.has_come.set()
+        server.sendall(data)
+
+    def pass_reply(self, data, client):
+        if not self.has_come.is_set():
+            client.sendall(data)

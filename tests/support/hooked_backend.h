@@ -86,4 +86,21 @@ static inline int hooked_backend_open(struct hooked_backend *backend,
     return result;
 }
 
+static void hooked_leave_open(void *state)
+{
+    (void)state;
+}
+
+/* Another store with the items of `backend`, and without a hook. It is closed first. */
+static inline int hooked_backend_open_beside(struct hooked_backend *beside,
+                                             const struct hooked_backend *backend,
+                                             const mcds_options *options,
+                                             mcds_store **store_out)
+{
+    *beside = *backend;
+    beside->table.close = hooked_leave_open;
+    beside->hook = NULL;
+    return mcds_open_backend(&beside->table, beside, options, store_out);
+}
+
 #endif

@@ -41,11 +41,6 @@ struct world {
     uint32_t events;
 };
 
-static void leave_open(void *state)
-{
-    (void)state;
-}
-
 /* `first` has the store; NULL: this one. */
 static void open_machine(struct machine *machine, const struct machine *first, uint64_t seed,
                          int64_t apart_ms)
@@ -54,14 +49,9 @@ static void open_machine(struct machine *machine, const struct machine *first, u
     fake_env_init(&machine->fake, seed);
     machine->fake.wall_ns += apart_ms * 1000000;
     options.env = &machine->fake.env;
-    if (first == NULL) {
-        OK(hooked_backend_open(&machine->backend, &options, &machine->store));
-    } else {
-        machine->backend = first->backend;
-        machine->backend.table.close = leave_open;
-        OK(mcds_open_backend(&machine->backend.table, &machine->backend, &options,
-                             &machine->store));
-    }
+    OK(first == NULL ? hooked_backend_open(&machine->backend, &options, &machine->store)
+                     : hooked_backend_open_beside(&machine->backend, &first->backend, &options,
+                                                  &machine->store));
     OK(mcds_log_open(machine->store, "log", NULL, &machine->log));
 }
 
