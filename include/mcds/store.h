@@ -110,9 +110,10 @@ typedef struct mcds_options {
  * refuses a symbolic link at PATH, PATH-lock or PATH-writer, except a link at PATH that belongs
  * to this user or to root and leads to a file. It also refuses a file of another kind or with
  * other contents at these paths, a truncated file, and a file that is open in another pid
- * namespace (another container). A user with permission to read PATH, but not to write PATH or
- * PATH-lock, reads a copy in memory that is made when the store is opened. If /proc is not
- * mounted, mcds_open() refuses a file that another process has open, and makes no copy.
+ * namespace (another container). A file of 0 bytes is a new store if PATH-writer does not show
+ * that it was truncated. A user with permission to read PATH, but not to write PATH or PATH-lock,
+ * reads a copy in memory that is made when the store is opened. If /proc is not mounted,
+ * mcds_open() refuses a file that another process has open, and makes no copy.
  *
  * No timeout of the store limits the wait for name resolution. A call that connects to a
  * memcached server given by name calls getaddrinfo(3), which waits as long as the system's

@@ -172,6 +172,97 @@ static void a_copy_cut_short_does_no_harm(void **state)
     }
 }
 
+static void assert_emptied_is_refused(const char *file)
+{
+    struct fake_env fake;
+    struct stat status;
+    mcds_store *store;
+    fake_env_init(&fake, 1);
+    assert_int_equal(truncate(file, 0), 0);
+    assert_int_equal(try_open(file, "", &fake.env, &store), MCDS_IO);
+    assert_non_null(strstr(mcds_errmsg(), "cut short to 0 bytes"));
+    assert_int_equal(stat(file, &status), 0);
+    assert_int_equal(status.st_size, 0);
+}
+
+/* Also after others were refused, and after PATH was removed and made again. */
+static void an_emptied_file_is_refused(void **state)
+{
+    const struct fixture *fixture = *state;
+    for (int round = 0; round < 2; round++) {
+        mcds_store *store = open_store(fixture->file, "", NULL);
+        assert_int_equal(fetch(store, "k0", NULL, 0).outcome, MCDS_OUT_MISS);
+        fill_keys(store, round);
+        mcds_close(store);
+        assert_emptied_is_refused(fixture->file);
+        assert_emptied_is_refused(fixture->file);
+        assert_int_equal(unlink(fixture->file), 0);
+    }
+}
+
+static uint8_t copied[FILE_MAX];
+static size_t copied_length;
+static const char *copied_to;
+
+static void copy_while_others_sleep(void *self, int64_t monotonic_ns)
+{
+    write_whole(copied_to, copied, copied_length);
+    fake_env_sleep_until_ns(self, monotonic_ns);
+}
+
+/* The file that an opening finds empty is one that another process has just made. */
+static void a_file_that_is_being_made_is_awaited(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct fake_env fake;
+    mcds_store *store = open_store(fixture->file, "", NULL);
+    fill_keys(store, 7);
+    mcds_close(store);
+    copied_length = read_whole(fixture->file, copied);
+    copied_to = fixture->file;
+    assert_int_equal(truncate(fixture->file, 0), 0);
+    fake_env_init(&fake, 1);
+    fake.env.sleep_until_ns = copy_while_others_sleep;
+    store = open_store(fixture->file, "", &fake.env);
+    assert_value(store, "k39", "7");
+    mcds_close(store);
+}
+
+static bool dies_at_write;
+
+ssize_t pwrite(int descriptor, const void *bytes, size_t length, off_t at)
+{
+    if (dies_at_write)
+        _exit(0);
+    struct iovec part = {.iov_len = length};
+    memcpy(&part.iov_base, &bytes, sizeof bytes);
+    return pwritev(descriptor, &part, 1, at);
+}
+
+/* A process is killed before LMDB writes the first byte of a new file. */
+static void a_creation_that_was_killed_is_done_again(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct stat status;
+    int ended;
+    write_whole(fixture->file, (const uint8_t *)"", 0);
+    pid_t process = fork();
+    assert_true(process >= 0);
+    if (process == 0) {
+        mcds_store *store;
+        dies_at_write = true;
+        (void)try_open(fixture->file, "", NULL, &store);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(process, &ended, 0), process);
+    assert_int_equal(ended, 0);
+    assert_int_equal(stat(fixture->file, &status), 0);
+    assert_int_equal(status.st_size, 0);
+    mcds_store *store = open_store(fixture->file, "", NULL);
+    fill_keys(store, 7);
+    mcds_close(store);
+}
+
 /* Another process, with a pipe to it and one from it. */
 struct other {
     pid_t process;
@@ -337,6 +428,9 @@ int main(void)
         TEST(numbers_are_not_told_again_after_a_crash),
         TEST(a_torn_copy_is_refused),
         TEST(a_copy_cut_short_does_no_harm),
+        TEST(an_emptied_file_is_refused),
+        TEST(a_file_that_is_being_made_is_awaited),
+        TEST(a_creation_that_was_killed_is_done_again),
         TEST(a_lock_file_that_a_killed_process_left_unfinished),
         TEST(an_unfinished_lock_file_that_stays_in_use),
         TEST(a_file_that_grows_while_it_is_opened_is_whole),

@@ -103,6 +103,7 @@ struct mcds__lmdb_file {
     bool read_only;
     int snapshot;                /* an in-memory copy that is read instead, or -1 */
     int held;                    /* a descriptor of PATH for locking and reading, or -1 */
+    bool made;                   /* this process has created PATH */
     dev_t lock_device;           /* of PATH-lock */
     ino_t lock_inode;            /* 0: this user may not open it */
     const mcds_reason *no_write; /* why this process may not write, or NULL */
@@ -235,12 +236,15 @@ int mcds__lmdb_map_change(struct mcds__lmdb_file *file, const mcds_env *env, uin
                           int64_t until_ns);
 
 /* Join the write lock, before LMDB opens the file. Refuses, with the sentence set, a process of
- * another pid namespace, and a file that other processes have open with another PATH-lock or
- * PATH-writer. If there is no write lock, the file becomes read_only and `no_write` has the
- * reason. */
+ * another pid namespace, a file that other processes have open with another PATH-lock or
+ * PATH-writer, and an empty file that had contents. If there is no write lock, the file becomes
+ * read_only and `no_write` has the reason. */
 int mcds__lmdb_write_lock_open(struct mcds__lmdb_file *file, const mcds_env *env,
                                const struct stat *data);
 void mcds__lmdb_write_lock_close(struct mcds__lmdb_file *file);
+/* Note in PATH-writer that PATH has contents, and that they are on the disk. If PATH is empty
+ * later, mcds__lmdb_write_lock_open refuses it. */
+void mcds__lmdb_note_contents(struct mcds__lmdb_file *file);
 
 /* Lock file->held for this process. False: programs that are not mcds have locked it. */
 bool mcds__lmdb_hold(struct mcds__lmdb_file *file);

@@ -121,13 +121,12 @@ static int check_data(const char *path, int descriptor, struct stat *status)
                                                                      : MDB_VERSION_MISMATCH);
 }
 
-int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out,
-                          bool *made)
+int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out)
 {
     int result = check_kind(file->path);
     if (result != MCDS_OK)
         return result;
-    int descriptor = open_or_make(file->path, mode != 0, made);
+    int descriptor = open_or_make(file->path, mode != 0, &file->made);
     file->read_only = descriptor < 0 && (errno == EACCES || errno == EPERM || errno == EROFS);
     if (file->read_only) {
         int refused = errno;
@@ -141,7 +140,7 @@ int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct st
     if (descriptor < 0)
         return mcds__lmdb_fail_open(file->path, errno);
     /* Exactly the requested `mode`, whatever the umask is. */
-    if (*made)
+    if (file->made)
         (void)fchmod(descriptor, (mode_t)mode);
     result = check_data(file->path, descriptor, status_out);
     assert(file->held < 0);

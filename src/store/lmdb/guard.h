@@ -14,10 +14,10 @@
 /* The kind of an existing file, by its first bytes (zero beyond its end) and its size. */
 enum mcds__guard_content { MCDS__GUARD_OURS, MCDS__GUARD_FOREIGN, MCDS__GUARD_OTHER_VERSION };
 
-/* Open file->path, or create it with `mode` unless that is 0. Sets `device`, `inode`, `held`, `read_only` and
- * `no_write` of the file, *status_out and *made. Returns MCDS_OK or a code with the sentence set. */
-int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out,
-                          bool *made);
+/* Open file->path, or create it with `mode` unless that is 0. Sets `device`, `inode`, `held`, `made`,
+ * `read_only` and `no_write` of the file, and *status_out. Returns MCDS_OK or a code with the
+ * sentence set. */
+int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out);
 /* Remove the empty file that an opening has made and then refused. */
 void mcds__lmdb_guard_undo(const struct mcds__lmdb_file *file);
 

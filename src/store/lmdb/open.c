@@ -374,11 +374,10 @@ static int open_files(struct mcds__lmdb_file *file, const mcds_env *env,
     return code == 0 ? look_at_file(file) : mcds__lmdb_fail_open(file->path, code);
 }
 
-static int open_limited(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode,
-                        bool *made)
+static int open_limited(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode)
 {
     struct stat data;
-    int result = mcds__lmdb_guard_data(file, mode, &data, made);
+    int result = mcds__lmdb_guard_data(file, mode, &data);
     if (result == MCDS_OK && data.st_size > 0)
         result = mcds__lmdb_check_length(file);
     if (result != MCDS_OK)
@@ -396,6 +395,8 @@ static int open_limited(struct mcds__lmdb_file *file, const mcds_env *env, uint3
     result = check_format(file, env);
     if (result == MCDS_OK && size == 0)
         mcds__lmdb_sync_directory(file->path);
+    if (result == MCDS_OK)
+        mcds__lmdb_note_contents(file);
     return result;
 }
 
@@ -403,9 +404,8 @@ int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t 
 {
     struct mcds__lmdb_limit limit;
     mcds__lmdb_limit_hold(&limit);
-    bool made = false;
-    int result = open_limited(file, env, mode, &made);
-    if (result != MCDS_OK && made)
+    int result = open_limited(file, env, mode);
+    if (result != MCDS_OK && file->made)
         mcds__lmdb_guard_undo(file);
     mcds__lmdb_limit_release(&limit);
     return result;

@@ -15,7 +15,12 @@
  * Joining: each process holds a read lock on the first byte of PATH-writer, an open file
  * description lock, which ends with the process. A process that gets the exclusive lock
  * instead is the only user: it clears the page before it shares it. A user without the right
- * to write the file cannot take a lock that keeps a process out. */
+ * to write the file cannot take a lock that keeps a process out.
+ *
+ * The page also has a mark that PATH has contents. The mark is set when they are on the disk, so
+ * an empty PATH with the mark was truncated. An empty PATH without the mark is new: it was made
+ * on purpose, or its creation was not finished. A process that creates PATH clears the mark, which
+ * may be that of a PATH that was removed. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -48,6 +53,9 @@
     (WRITE_LOCK_MARK << 32 | WRITE_LOCK_VERSION << 24 | sizeof(pthread_mutex_t) << 8 |         \
      sizeof(void *))
 
+#define CONTENTS_MARK UINT64_C(0x636f6e74656e7473)
+#define EMPTY_TRIES_MAX 1000 /* the process that has just made PATH may be stopped or slow */
+
 #define FILES_COUNT 4
 
 struct mcds__lmdb_write_lock {
@@ -62,6 +70,7 @@ struct mcds__lmdb_write_lock {
      * while such a commit is under way. After a process died in one, it stays odd until the
      * next such commit ends. */
     _Atomic uint64_t losses;
+    _Atomic uint64_t contents; /* CONTENTS_MARK; anything else: PATH may be empty */
 };
 
 static struct mcds__lmdb_publications *
@@ -93,8 +102,10 @@ uint64_t mcds__lmdb_process_namespace(void)
 static bool begin_write_lock(const struct mcds__lmdb_file *file,
                              struct mcds__lmdb_write_lock *write_lock)
 {
+    uint64_t contents = write_lock->contents;
     write_lock->magic = 0;
     memset(write_lock, 0, sizeof *write_lock);
+    write_lock->contents = contents;
     list_files(file, write_lock->files);
     bool made = mcds__mutex_init_shared(&write_lock->mutex) &&
                 mcds__lmdb_publications_begin(publications_after(write_lock));
@@ -292,6 +303,36 @@ static int check_namespace(struct mcds__lmdb_file *file)
         (unsigned long long)theirs, (unsigned long long)ours);
 }
 
+static bool was_emptied(const struct mcds__lmdb_file *file)
+{
+    struct stat status;
+    return file->write_lock->contents == CONTENTS_MARK && fstat(file->held, &status) == 0 &&
+           status.st_size == 0;
+}
+
+/* Refuse a file that was truncated. If another process has just made it, that process clears the
+ * mark or writes the contents. */
+static int check_contents(struct mcds__lmdb_file *file, const mcds_env *env)
+{
+    if (file->made)
+        file->write_lock->contents = 0;
+    for (int i = 0; i < EMPTY_TRIES_MAX && was_emptied(file); i++)
+        mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + JOIN_PAUSE_NS);
+    if (!was_emptied(file))
+        return MCDS_OK;
+    mcds__lmdb_write_lock_close(file);
+    return mcds__fail_at(MCDS_IO, DAMAGED, file->path,
+                         "it is damaged: it has been cut short to 0 bytes, and its -writer "
+                         "file shows that it was "
+                         "a store; copy the backup again, or remove it to begin a new store");
+}
+
+void mcds__lmdb_note_contents(struct mcds__lmdb_file *file)
+{
+    if (file->write_lock != NULL)
+        file->write_lock->contents = CONTENTS_MARK;
+}
+
 int mcds__lmdb_write_lock_open(struct mcds__lmdb_file *file, const mcds_env *env,
                                const struct stat *data)
 {
@@ -304,7 +345,9 @@ int mcds__lmdb_write_lock_open(struct mcds__lmdb_file *file, const mcds_env *env
         result = map_write_lock(file, env, descriptor, &trouble);
     if (result == MCDS_OK && trouble == NULL) {
         result = check_namespace(file);
-        return result == MCDS_OK ? check_files(file) : result;
+        if (result == MCDS_OK)
+            result = check_files(file);
+        return result == MCDS_OK ? check_contents(file, env) : result;
     }
     if (descriptor >= 0)
         (void)close(descriptor);
