@@ -197,7 +197,9 @@ typedef struct mcds_error {
     /* OPTION_DIFFERS: the value that the structure was made with; CALLBACK_FAILED: the number that
      * the function returned; else the value given. */
     const char *found;
-    int64_t wanted_min; /* `wanted` and `found` as numbers; 0 if they are not numbers */
+    /* `wanted` and `found` as numbers; 0 if they are not numbers. A range is without the 0 that
+     * means a default. */
+    int64_t wanted_min;
     int64_t wanted_max;
     int64_t found_number;
     const char *peer; /* the server or file that the failure came from */

@@ -241,6 +241,18 @@ int mcds__fail_with(const mcds_error *error)
     return error->result;
 }
 
+/* A number of more than 1 is the least one beside 0. */
+static void write_given(char *out, size_t capacity, uint64_t min, uint64_t max)
+{
+    if (min <= 1)
+        (void)snprintf(out, capacity, "0 to %llu", (unsigned long long)max);
+    else if (min == max)
+        (void)snprintf(out, capacity, "0 or %llu", (unsigned long long)max);
+    else
+        (void)snprintf(out, capacity, "0 or %llu to %llu", (unsigned long long)min,
+                       (unsigned long long)max);
+}
+
 int mcds__check_given(const char *noun, const char *name, const char *verb,
                       const struct mcds__given *list, size_t count)
 {
@@ -248,12 +260,16 @@ int mcds__check_given(const char *noun, const char *name, const char *verb,
         assert(given->min <= given->max && given->max <= INT64_MAX);
         if (given->number == 0 || (given->number >= given->min && given->number <= given->max))
             continue;
+        char wanted[sizeof texts.wanted] = "";
+        if (given->cause == MCDS_CAUSE_OUT_OF_RANGE)
+            write_given(wanted, sizeof wanted, given->min, given->max);
         return mcds__fail_with(&(const mcds_error){.result = MCDS_INVALID,
                                                    .cause = given->cause,
                                                    .noun = noun,
                                                    .name = name,
                                                    .verb = verb,
                                                    .option = given->option,
+                                                   .wanted = wanted,
                                                    .wanted_min = (int64_t)given->min,
                                                    .wanted_max = (int64_t)given->max,
                                                    MCDS__FOUND(given->number)});

@@ -499,7 +499,8 @@ static void options_are_checked(struct suite *suite)
     check_refused(suite, options, MCDS_INVALID, "ttl");
     options.ttl_ms = 0;
     options.flush_ms = NEVER_MS + 1;
-    check_refused(suite, options, MCDS_INVALID, "flush_ms must be 0 to 3600000, not ");
+    check_refused(suite, options, MCDS_INVALID,
+                  "flush_ms must be 0 to 3600000 or MCDS_COUNTER_FLUSH_EACH, not ");
     options.flush_ms = MCDS_COUNTER_FLUSH_EACH;
     options.copies = 8;
     check_refused(suite, options, MCDS_INVALID, "copies must be 0 to 7, not 8");

@@ -299,8 +299,8 @@ static void bad_arguments_are_refused(struct suite *suite)
     static const struct {
         uint32_t bits, spread_ms;
         const char *words;
-    } bad[] = {{54, 0, "bits must be 53 or 63, not 54"},
-               {0, 60001, "spread_ms must be 1 to 60000"}};
+    } bad[] = {{54, 0, "bits must be 0, 53 or 63, not 54"},
+               {0, 60001, "spread_ms must be 0 to 60000"}};
     mcds_ids *ids = NULL;
     uint64_t id = 0;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

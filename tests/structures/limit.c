@@ -483,16 +483,16 @@ static void bad_options_are_refused(struct suite *suite)
         const char *word;
     } bad[] = {
         {(mcds_limit_form)2, 1, {1, 1000, 0}, "form"},
-        {MCDS_LIMIT_BUCKET, 5, {1, 1000, 0}, "rate_count"},
+        {MCDS_LIMIT_BUCKET, 5, {1, 1000, 0}, "rate_count must be 0 to 4, not 5"},
         {MCDS_LIMIT_WINDOW, 0, {1, 1000, 0}, "rate_count must be 1, not 0"},
         {MCDS_LIMIT_WINDOW, 2, {1, 1000, 0}, "rate_count must be 1, not 2"},
-        {MCDS_LIMIT_BUCKET, 1, {0, 1000, 0}, "count"},
+        {MCDS_LIMIT_BUCKET, 1, {0, 1000, 0}, "count must be 1 to 1000000000, not 0"},
         {MCDS_LIMIT_BUCKET, 1, {1, 0, 0}, "per_ms"},
         {MCDS_LIMIT_BUCKET, 1, {1, 367 * DAY_MS, 0}, "per_ms"},
         {MCDS_LIMIT_BUCKET, 1, {1000001, 1, 0}, "count"},
-        {MCDS_LIMIT_BUCKET, 1, {1, DAY_MS, 3661}, "burst"},
+        {MCDS_LIMIT_BUCKET, 1, {1, DAY_MS, 3661}, "burst must be 0 to 3660, not 3661"},
         {MCDS_LIMIT_WINDOW, 1, {10, 999, 0}, "per_ms"},
-        {MCDS_LIMIT_WINDOW, 1, {10, 1000, 11}, "burst must be 10, not 11"},
+        {MCDS_LIMIT_WINDOW, 1, {10, 1000, 11}, "burst must be 0 or 10, not 11"},
     };
     mcds_limit *limit = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -341,7 +341,8 @@ static void options_are_checked(struct suite *suite)
     check_refused(suite, &options, "its size is 1");
     options.size = sizeof options;
     options.lease_ms = shortest_lease_ms(suite) - 1;
-    check_refused(suite, &options, suite->can.ttl_early_ms > 0 ? "3000" : "50");
+    check_refused(suite, &options,
+                  suite->can.ttl_early_ms > 0 ? "must be 0 or 3000 to" : "must be 0 or 50 to");
     options.lease_ms = 86400001;
     check_refused(suite, &options, "86400000");
     memset(name, 'x', sizeof name - 1);

@@ -667,7 +667,7 @@ static void bad_arguments_are_refused(struct suite *suite)
     check_refused(suite, (mcds_log_options){size, 0, 0, UINT64_MAX, 0, 0, 0}, "retention");
     check_refused(suite, (mcds_log_options){size, 0, 0, 0, 999, 0, 0}, "chunk");
     check_refused(suite, (mcds_log_options){size, 0, 0, 0, 100000, 0, 0},
-                  "chunk_ms must be 147621 to 86400000, not 100000");
+                  "chunk_ms must be 0 or 147621 to 86400000, not 100000");
     check_refused(suite, (mcds_log_options){size, 0, 0, 0, 147620, 0, 0}, "147621");
     const mcds_log_options least = {size, 0, 0, 0, 147621, 0, 0};
     CHECK_RESULT(MCDS_OK, mcds_log_open(suite->store, "x", &least, &log));

@@ -372,7 +372,7 @@ static void options_are_checked(struct suite *suite)
     check_refused(suite, &options, "buckets must be 0 to 32, not 33");
     options.buckets = 32;
     options.width_ms = 999;
-    check_refused(suite, &options, "width");
+    check_refused(suite, &options, "width_ms must be 0 or 1000 to 86400000, not 999");
     options.width_ms = 86400001;
     check_refused(suite, &options, "width");
 }

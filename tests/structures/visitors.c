@@ -313,7 +313,7 @@ static void options_are_checked(struct suite *suite)
     check_refused(suite, &options, "its size is 1");
     options.size = sizeof options;
     options.period_ms = 999;
-    check_refused(suite, &options, "period");
+    check_refused(suite, &options, "period_ms must be 0 or 1000 to 31622400000, not 999");
     options.period_ms = UINT64_C(31622400001);
     check_refused(suite, &options, "period");
     options.period_ms = 1000;

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
@@ -334,6 +335,15 @@ static uint32_t pause_of(uint32_t flush_ms)
     return flush_ms > 0 ? flush_ms : FLUSH_MS_DEFAULT;
 }
 
+static int fail_flush_ms(const char *name, uint32_t flush_ms)
+{
+    char wanted[64];
+    (void)snprintf(wanted, sizeof wanted, "0 to %d or MCDS_COUNTER_FLUSH_EACH", FLUSH_MS_MAX);
+    return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
+                      .option = "flush_ms", .wanted = wanted, .wanted_max = FLUSH_MS_MAX,
+                      MCDS__FOUND(flush_ms));
+}
+
 static int check_counter_options(const char *name, const mcds_counter_options *options)
 {
     const uint32_t flush_ms = options->flush_ms;
@@ -341,10 +351,10 @@ static int check_counter_options(const char *name, const mcds_counter_options *o
         {MCDS_CAUSE_UNKNOWN_VALUE, "flags", options->flags, 0, FLAGS},
         {MCDS_CAUSE_OUT_OF_RANGE, "stripes", options->stripes, 0, MCDS__STRIPES_MAX},
         {MCDS_CAUSE_OUT_OF_RANGE, "copies", options->copies, 0, MCDS__REPLICA_COPIES_MAX},
-        {MCDS_CAUSE_OUT_OF_RANGE, "flush_ms",
-         flush_ms != MCDS_COUNTER_FLUSH_EACH ? flush_ms : 0, 0, FLUSH_MS_MAX},
         {MCDS_CAUSE_OUT_OF_RANGE, "ttl_ms", options->ttl_ms, 0, TTL_MS_MAX},
     };
+    if (flush_ms > FLUSH_MS_MAX && flush_ms != MCDS_COUNTER_FLUSH_EACH)
+        return fail_flush_ms(name, flush_ms);
     int result = mcds__check_given("counter", name, NULL, list, sizeof list / sizeof list[0]);
     if (result == MCDS_OK && is_exact(options) && (options->stripes > 1 || options->ttl_ms > 0))
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(EXACT_ALONE), .noun = "counter",

@@ -17,7 +17,8 @@ static int ids_check_options(const char *name, const mcds_ids_options *options)
     if (options->bits != 0 && options->bits != MCDS_IDS_BITS_53 &&
         options->bits != MCDS_IDS_BITS_63)
         return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "ids", .name = name,
-                          .option = "bits", .wanted = "53 or 63", MCDS__FOUND(options->bits));
+                          .option = "bits", .wanted = "0, 53 or 63",
+                          MCDS__FOUND(options->bits));
     return mcds__check_given("ids", name, NULL, &spread, 1);
 }
 

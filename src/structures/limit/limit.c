@@ -20,16 +20,16 @@ static const mcds_reason *const other_forms[] = {
 
 static const struct mcds__operation_kind drop_kind = MCDS__KEYED_DROP("limit");
 
-/* A number of a rate, and its range. */
+/* A number that has no default, and its range. */
 static int check_number(const char *name, const char *option, uint64_t number, uint64_t min,
                         uint64_t max)
 {
-    const struct mcds__given given = {MCDS_CAUSE_OUT_OF_RANGE, option, number, min, max};
-    if (number == 0)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "limit", .name = name,
-                          .option = option, .wanted_min = (int64_t)min,
-                          .wanted_max = (int64_t)max, MCDS__FOUND(number));
-    return mcds__check_given("limit", name, NULL, &given, 1);
+    assert(min >= 1);
+    if (number >= min && number <= max)
+        return MCDS_OK;
+    return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "limit", .name = name,
+                      .option = option, .wanted_min = (int64_t)min, .wanted_max = (int64_t)max,
+                      MCDS__FOUND(number));
 }
 
 static int limit_set_rate(mcds_limit *limit, const char *name, const mcds_rate *rate)
@@ -43,8 +43,10 @@ static int limit_set_rate(mcds_limit *limit, const char *name, const mcds_rate *
     if (result != MCDS_OK)
         return result;
     uint64_t interval = (rate->per_ms * NS_PER_MS + rate->count - 1) / rate->count;
-    uint64_t burst_max = is_window ? rate->count : MCDS__TAKE_NS_MAX / interval;
-    result = check_number(name, "burst", burst, is_window ? rate->count : 1, burst_max);
+    const struct mcds__given given = {MCDS_CAUSE_OUT_OF_RANGE, "burst", rate->burst,
+                                      is_window ? rate->count : 1,
+                                      is_window ? rate->count : MCDS__TAKE_NS_MAX / interval};
+    result = mcds__check_given("limit", name, NULL, &given, 1);
     if (result != MCDS_OK)
         return result;
     assert(interval >= 1 && burst <= MCDS__TAKE_NS_MAX);

@@ -92,11 +92,11 @@ int mcds__log_check(const char *name, const struct mcds__log_settings *wanted)
     int result = mcds__check_given("log", name, NULL, list, sizeof list / sizeof list[0]);
     if (result != MCDS_OK)
         return result;
-    if (retention_ms / settings.chunk_ms > CHUNKS_MAX)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
-                          .option = "chunk_ms",
-                          .wanted_min = (int64_t)(retention_ms / (CHUNKS_MAX + 1) + 1),
-                          .wanted_max = CHUNK_MAX_MS, MCDS__FOUND(settings.chunk_ms));
+    const struct mcds__given chunk = {MCDS_CAUSE_OUT_OF_RANGE, "chunk_ms", settings.chunk_ms,
+                                      retention_ms / (CHUNKS_MAX + 1) + 1, CHUNK_MAX_MS};
+    result = mcds__check_given("log", name, NULL, &chunk, 1);
+    if (result != MCDS_OK)
+        return result;
     if (live_ms(&settings) / settings.chunk_ms > LIVE_MAX)
         return fail_live(name, &settings);
     return MCDS_OK;
