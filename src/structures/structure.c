@@ -53,15 +53,17 @@ int mcds__check_bytes(const struct mcds__operation_kind *kind, const char *name,
 }
 
 int mcds__check_payloads(const struct mcds__operation_kind *kind, const char *name,
-                         const char *what, const mcds_bytes *payloads, size_t count)
+                         const char *what, uint64_t most, const mcds_bytes *payloads,
+                         size_t count)
 {
+    const char *wanted = most == MCDS__SEGMENT_LARGE_MAX ? "64 MB" : NULL;
     for (size_t i = 0; i < count; i++) {
         if (payloads[i].data == NULL && payloads[i].length > 0)
             return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, MCDS__CALL(kind, name),
                               .option = what);
-        if (payloads[i].length > MCDS__SEGMENT_LARGE_MAX)
+        if (payloads[i].length > most)
             return mcds__fail(MCDS_TOO_BIG, TOO_BIG, MCDS__CALL(kind, name), .option = what,
-                              .wanted = "64 MB", .wanted_max = MCDS__SEGMENT_LARGE_MAX,
+                              .wanted = wanted, .wanted_max = (int64_t)most,
                               MCDS__FOUND(payloads[i].length));
     }
     return MCDS_OK;

@@ -59,10 +59,11 @@ int mcds__check_text(const struct mcds__operation_kind *kind, const char *name,
  * set; `what` names it there. */
 int mcds__check_bytes(const struct mcds__operation_kind *kind, const char *name,
                       const char *what, mcds_bytes bytes);
-/* The payloads of records of a list or a log: MCDS_OK, MCDS_INVALID or MCDS_TOO_BIG with the
- * sentence set; `what` names one there. */
+/* The payloads of records of a list, a log or a queue, each of at most `most` bytes: MCDS_OK,
+ * MCDS_INVALID or MCDS_TOO_BIG with the sentence set; `what` names one there. */
 int mcds__check_payloads(const struct mcds__operation_kind *kind, const char *name,
-                         const char *what, const mcds_bytes *payloads, size_t count);
+                         const char *what, uint64_t most, const mcds_bytes *payloads,
+                         size_t count);
 /* Returns MCDS_OK, or MCDS_UNSUPPORTED with the sentence set for a store without
  * compare-and-set; `why` says what it cannot do. */
 int mcds__check_cas(const struct mcds__operation_kind *kind, const struct mcds__handle *handle,

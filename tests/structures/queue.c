@@ -493,7 +493,7 @@ static void a_dead_job_can_be_pushed(struct suite *suite)
     CHECK_OTHER(MCDS_OK, suite, mcds_queue_push_dead, pair.theirs, mcds_text("new"), 1);
     check_counts(suite, &pair, 0, 0, 0, 1);
     CHECK(MCDS_INVALID, suite, mcds_queue_push_dead, pair.mine, mcds_text("bad"), 65536);
-    CHECK_SENTENCE("tries");
+    CHECK_SENTENCE("tries must be 0 to 65535, not 65536");
     close_pair(&pair);
 }
 
@@ -586,7 +586,7 @@ static void a_slow_job_does_not_stop_others(struct suite *suite)
 
 static void large_jobs_come_whole(struct suite *suite)
 {
-    static char bytes[MCDS_QUEUE_JOB_MAX + 1];
+    static char bytes[MCDS_QUEUE_JOB_MAX];
     struct pair pair;
     open_pair(suite, &pair, 0);
     memset(bytes, 'x', sizeof bytes);
@@ -596,8 +596,28 @@ static void large_jobs_come_whole(struct suite *suite)
         assert_int_equal(pair.value.length, length);
         assert_memory_equal(pair.value.data, bytes, length);
     }
-    CHECK(MCDS_TOO_BIG, suite, mcds_queue_push, pair.mine, ((mcds_bytes){bytes, sizeof bytes}),
-          0);
+    close_pair(&pair);
+}
+
+/* The sentence names the limit that holds, whatever the length. */
+static void the_limit_of_a_job_is_named(struct suite *suite)
+{
+    static const size_t lengths[] = {MCDS_QUEUE_JOB_MAX + 1, (size_t)70 << 20};
+    struct pair pair;
+    open_pair(suite, &pair, 0);
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        const mcds_bytes job = {"", lengths[i]}; /* its bytes are not read */
+        char sentence[64];
+        (void)snprintf(sentence, sizeof sentence, "the job has %zu bytes; at most 65536",
+                       lengths[i]);
+        CHECK(MCDS_TOO_BIG, suite, mcds_queue_push, pair.mine, job, 0);
+        CHECK_SENTENCE(sentence);
+        CHECK(MCDS_TOO_BIG, suite, mcds_queue_push_many, pair.mine, &job, 1, 0, NULL);
+        CHECK_SENTENCE(sentence);
+        CHECK(MCDS_TOO_BIG, suite, mcds_queue_push_dead, pair.mine, job, 1);
+        CHECK_SENTENCE(sentence);
+        assert_int_equal(mcds_last_error()->wanted_max, MCDS_QUEUE_JOB_MAX);
+    }
     close_pair(&pair);
 }
 
@@ -657,7 +677,8 @@ static void bad_options_are_refused(struct suite *suite)
         mcds_queue_options options;
         const char *word;
     } bad[] = {
-        {{sizeof(mcds_queue_options), 99, 0, 1, 0}, "visible_ms"},
+        {{sizeof(mcds_queue_options), 99, 0, 1, 0},
+         "visible_ms must be 0 or 100 to 604800000, not 99"},
         {{sizeof(mcds_queue_options), 604800001, 0, 1, 0}, "visible_ms"},
         {{sizeof(mcds_queue_options), 0, 10001, 1, 0}, "tries"},
         {{sizeof(mcds_queue_options), 0, 0, 2, 0}, "flags"},
@@ -708,6 +729,7 @@ static const struct suite_case cases[] = {
     CASE(a_dead_job_that_is_done_late_is_erased),
     CASE_ONCE(a_slow_job_does_not_stop_others),
     CASE(large_jobs_come_whole),
+    CASE_ONCE(the_limit_of_a_job_is_named),
     CASE_TWICE(a_worker_waits_for_a_job),
     CASE(a_receipt_ends_a_claim),
     CASE_ONCE(bad_options_are_refused),

@@ -400,7 +400,8 @@ static int launch_push(const struct mcds__operation_kind *kind, mcds_list *list,
         *pushed_out = 0;
     if (list == NULL || (values == NULL && count > 0))
         return mcds__fail_missing("list", kind->verb, "a list and its values");
-    int result = mcds__check_payloads(kind, list->handle.name, "value", values, count);
+    int result = mcds__check_payloads(kind, list->handle.name, "value", MCDS__SEGMENT_LARGE_MAX,
+                                      values, count);
     if (result != MCDS_OK)
         return result;
     struct list_push own;

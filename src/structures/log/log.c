@@ -373,7 +373,8 @@ static int check_events(const mcds_log *log, const struct mcds__operation_kind *
         return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, MCDS__CALL(kind, log->handle.name),
                           .option = "when_ms", .wanted = "in the years 1970 to 6429",
                           .wanted_max = (INT64_C(1) << 47) - 1, .found_number = when_ms);
-    return mcds__check_payloads(kind, log->handle.name, "event", events, count);
+    return mcds__check_payloads(kind, log->handle.name, "event", MCDS__SEGMENT_LARGE_MAX,
+                                events, count);
 }
 
 static int log_launch_put(const struct mcds__operation_kind *kind, mcds_log *log,

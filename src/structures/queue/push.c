@@ -361,13 +361,8 @@ static int check_jobs(const mcds_queue *queue, const struct mcds__operation_kind
         return result;
     if (count > 0 && jobs == NULL)
         return mcds__fail_missing("queue", kind->verb, "jobs");
-    result = mcds__check_payloads(kind, queue->keyed.handle.name, "job", jobs, count);
-    for (size_t i = 0; result == MCDS_OK && i < count; i++)
-        if (jobs[i].length > MCDS_QUEUE_JOB_MAX)
-            result = mcds__fail(MCDS_TOO_BIG, TOO_BIG,
-                                MCDS__CALL(kind, queue->keyed.handle.name), .option = "job",
-                                .wanted_max = MCDS_QUEUE_JOB_MAX, MCDS__FOUND(jobs[i].length));
-    return result;
+    return mcds__check_payloads(kind, queue->keyed.handle.name, "job", MCDS_QUEUE_JOB_MAX, jobs,
+                                count);
 }
 
 /* Copy a single job, which the caller keeps only during this call. False: no memory. */
