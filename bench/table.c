@@ -13,8 +13,8 @@ static void print_rate(FILE *out, double rate)
         (void)fprintf(out, " %7.0f  ", rate);
 }
 
-/* Where client and servers share one processor, the result does not depend on the processor on which
- * a thread wakes. That ratio comes first. */
+/* On one processor the ratio does not depend on where the system wakes a thread, so it is printed
+ * first. */
 static const char on_one[] = ", one CPU";
 
 /* The name of the work without the processor. Returns whether it had one. */

@@ -74,14 +74,14 @@ bool child_lives(struct child *child);
 
 /* Sends a signal to the whole group. */
 void child_signal(const struct child *child, int number);
-/* Whether a process of the group cannot be signalled, because it runs as another user; which.
- * Without /proc: whether none of the group can, and not which. */
+/* Whether a process of the group cannot be signalled because it runs as another user; `sentence`
+ * names it. Without /proc: whether no process of the group can be signalled; none is named. */
 bool child_is_out_of_reach(const struct child *child, char *sentence, size_t capacity);
 
 /* Readable when child_reap has something to take; -1: never. */
 int child_news(const struct child *child);
 
-/* Has all killed at this time, even if mcds is stopped then. */
+/* All are killed at this time, even if mcds is stopped then. */
 void child_deadline(const struct child *child, int64_t kill_at_ns);
 /* Kills all descendants of the program, in its group or not, and waits for their end. */
 void child_sweep(struct child *child);

@@ -4,8 +4,8 @@
  *   program --pipe--> backlog --> standard output or standard error of mcds
  *                 \--> see()
  *
- * A reader that is slow, or has stopped, holds up the program, as it would without mcds, and never
- * mcds itself. */
+ * A reader that is slow or has stopped makes the program wait, as without mcds. mcds itself never
+ * waits for it. */
 #ifndef MCDS_CLI_CHILD_RELAY_H
 #define MCDS_CLI_CHILD_RELAY_H
 
@@ -46,8 +46,8 @@ void relay_move(struct relay *relay, const struct pollfd files[RELAY_FILES]);
 
 /* Reads what a program that has ended has left in the pipes. */
 void relay_drain(struct relay *relay);
-/* Passes all on, waiting for the readers; then closes the relay. Returns the errno of a stream that
- * cannot be written, and not only has lost its reader, or 0. */
+/* Passes on the rest, waits for the readers, and closes the relay. Returns 0, or the errno of a
+ * stream that cannot be written; a reader that has left is no failure. */
 int relay_end(struct relay *relay);
 
 #endif

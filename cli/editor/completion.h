@@ -15,8 +15,8 @@ struct completion {
     char *words[COMPLETIONS_MAX];
 };
 
-/* Adds a copy of the word if it begins with `typed` and is new. False: it was not added for want of
- * room or memory, and no further word can be added. */
+/* Adds a copy of the word if it begins with `typed` and is new. False: there is no room or memory
+ * for it, and no further word can be added. */
 bool completion_add(struct completion *completion, const char *typed, const char *word);
 void completion_free(struct completion *completion);
 

@@ -13,9 +13,9 @@ int hex_value(char c);
 /* Length of the UTF-8 character at the beginning of `there` > 0 bytes, or 0 when they are none. */
 size_t utf8_length(const char *text, size_t there);
 
-/* Length of the character at the beginning of `there` > 0 bytes that must not reach a terminal, or
- * 0: control characters, also those of 8 bits, what changes the direction of text, what ends a
- * line, and bytes from 80 to 9f that are no part of UTF-8. */
+/* If `there` > 0 bytes begin with a character that must not reach a terminal, its length;
+ * otherwise 0. Such characters are control characters, also those of 8 bits, those that change
+ * the direction of text, ends of lines, and bytes from 80 to 9f outside UTF-8. */
 size_t control_length(const char *text, size_t there);
 
 /* Whether text must be shown as $'...': it has such a character, or begins like that itself. */

@@ -9,8 +9,8 @@ struct moved_clock {
     int64_t ms;   /* the time that the wall clock shows; 0: the time of the system */
 };
 
-/* As `env`, or where it is NULL as the system, but for the wall clock. The struct must outlive the
- * store. */
+/* Copies `env`, or the environment of the system if it is NULL, except the wall clock. The struct
+ * must outlive the store. */
 void moved_clock_open(struct moved_clock *clock, const mcds_env *env);
 /* The time of the system. */
 int64_t system_wall_ms(void);

@@ -31,7 +31,8 @@ struct tenure_kind {
     void (*close)(void *handle);
     /* wait_ms 0: one try. */
     int (*acquire)(struct tenure *tenure, uint32_t wait_ms);
-    /* One read. MCDS_OK: held; MCDS_NOT_FOUND: free. NULL: a wait tries to acquire instead. */
+    /* Reads once whether it is held (MCDS_OK) or free (MCDS_NOT_FOUND). NULL: a wait tries to
+     * acquire instead. */
     int (*look)(void *handle);
     int (*renew)(void *handle, mcds_permit *permit);
     int (*release)(void *handle, mcds_permit *permit);
@@ -69,7 +70,7 @@ struct tenure {
     mcds_permit permit; /* of a lock: only its lease is used; of once: the deadline in it */
 };
 
-/* After a time that is left: a holder that renews has more. */
+/* Printed after the time left, because a holder that renews has longer. */
 static inline const char *tenure_unless(bool is_waiting)
 {
     return is_waiting ? " unless renewed" : "";

@@ -20,9 +20,9 @@ int split_words(char *line, char **words, size_t max, const char **error_out,
  * begins. Returns the number of words; -1: the line cannot be split, or ends with a comment. */
 int split_open_words(char *line, char **words, size_t max, size_t *begin_out);
 
-/* Read back what output_bytes has written: a field that is what it writes for other bytes is
- * unquoted in place; any other, also one that only begins like that, is its own bytes. `field` has
- * a NUL after its *length bytes. False: out of memory. */
+/* Reads back a field that output_bytes has written. A quoted field is unquoted in place. Any
+ * other field, also one that only begins like a quoted one, stays as it is. `field` has a NUL
+ * after its *length bytes. False: out of memory. */
 bool unquote_field(char *field, size_t *length);
 
 #endif

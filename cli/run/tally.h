@@ -28,7 +28,7 @@ struct tally {
 /* Counts lines, from the number `line` on, that failed with `result`. */
 void tally_failed(struct tally *tally, unsigned long line, uint64_t lines, int result);
 
-/* The exit code, where the first failure chose `status`: a doubt outweighs every other failure. */
+/* The exit code: 80 if a line is in doubt, otherwise `status`, that of the first failure. */
 int tally_status(const struct tally *tally, int status);
 
 /* Prints how many lines were carried out, and which were not or are in doubt; nothing where none

@@ -2,8 +2,8 @@
  *
  *   signal --GRACE--> the clock moves, the wait is woken --GRACE--> the same for the next wait ...
  *
- * A server that answers has the first GRACE for what is in flight, and each further one for what the
- * command gives back. */
+ * A server that still answers has the first GRACE for the requests in flight, and one more GRACE
+ * for each request with which the command gives something back. */
 #include "signals/deadline.h"
 
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 #define NS_PER_S INT64_C(1000000000)
 #define GRACE_NS 500000000L
-/* Longer than every timeout. The sum of all steps is a time that the library can add to. */
+/* Longer than every timeout. STEPS_MAX steps do not overflow a time of the library. */
 #define STEP_NS INT64_C(86400000000000)
 #define STEPS_MAX 10000
 
@@ -47,7 +47,7 @@ const mcds_env *deadline_env(void)
     return &env;
 }
 
-/* The kernel begins no wait for a socket again after this, also with SA_RESTART. */
+/* The kernel does not restart a wait for a socket after a signal, even with SA_RESTART. */
 static void move(int number)
 {
     (void)number;
@@ -67,7 +67,7 @@ void deadline_open(void)
     action.sa_flags = SA_RESTART;
     (void)sigaction(SIGALRM, &action, &alarm_before);
     has_timer = timer_create(CLOCK_MONOTONIC, &event, &timer) ==
-                0; /* else waits end by timeout */
+                0; /* otherwise waits end at their timeouts */
 }
 
 void deadline_end_waits(void)

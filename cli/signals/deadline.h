@@ -11,11 +11,10 @@ const mcds_env *deadline_env(void);
 /* Between these calls, a signal may call deadline_end_waits. They are not nested. */
 void deadline_open(void);
 void deadline_close(void);
-/* Soon ends each wait, of this call and of later ones, until deadline_close. Safe in a signal
- * handler. */
+/* From now until deadline_close, ends each wait after half a second. Safe in a signal handler. */
 void deadline_end_waits(void);
 
-/* In a process that opens its own stores: their clock is that of the system. */
+/* Sets the clock back to that of the system, in a process that opens stores of its own. */
 void deadline_reset(void);
 
 #endif

@@ -18,8 +18,8 @@ struct signals {
 /* From this call on the signals, and SIGCHLD, arrive only in the file. A signal that was ignored at
  * the start stays ignored (nohup). Returns 0 or, with the sentence printed, the exit code. */
 int signals_open(struct signals *signals, struct output *output, const struct command *command);
-/* Takes all that have arrived. Passes them to the process `pid` (0: to none), except those of a
- * the keyboard, which the process has received too. Returns signals->number. */
+/* Takes all that have arrived. Passes them to the process `pid` (0: to none), except those of the
+ * keyboard, which the process has received too. Returns signals->number. */
 int signals_take(struct signals *signals, pid_t pid);
 /* Waits this long at most, or until a signal arrives. Returns signals->number. */
 int signals_wait(struct signals *signals, int64_t ms);

@@ -49,8 +49,8 @@ void mcds__combiner_init(struct mcds__combiner *combiner, const mcds_env *env);
 /* None of its batches may be in flight. */
 void mcds__combiner_free(struct mcds__combiner *combiner);
 
-/* Whether to combine a round of so many combinable appends and counts, of `all` batches. To look for
- * counts that share a request takes time for every batch of the round. */
+/* Whether to combine a round of `all` batches with so many combinable appends and counts. The
+ * search for counts that share a request takes time for each batch of the round. */
 #define MCDS__COMBINE_COUNTS_PART 8
 static inline bool mcds__combine_pays(uint32_t appends, uint32_t counts, uint32_t all)
 {

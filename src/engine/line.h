@@ -55,17 +55,18 @@ static inline bool mcds__lines_stays(const struct mcds__operation *operation,
 void mcds__lines_leave(struct mcds__lines *lines, struct mcds__operation *operation);
 /* The first of a line uses its place, and stays the first until it leaves the line. */
 void mcds__lines_use(struct mcds__lines *lines, struct mcds__operation *operation);
-/* It uses the place no more, and leaves the line after this step. */
+/* It no longer uses the place, and leaves the line after this step. */
 void mcds__lines_unuse(struct mcds__lines *lines, struct mcds__operation *operation);
-/* An operation leaves its place: the first that waits for it wakes at once. It learns what has kept
- * the other from being sent. */
+/* An operation leaves its place. The first that waits for the place wakes at once, and takes over
+ * the obstacle that has kept the other from being sent. */
 void mcds__lines_call(struct mcds__lines *lines, const struct mcds__operation *operation,
                       uint64_t place);
-/* The bytes under way at the place, from now on `length` of them by this operation. False: they are
- * more than a place takes, and nothing has changed. */
+/* From now on `length` bytes of this operation are under way at the place. False: the place has
+ * no room for them, and nothing has changed. */
 bool mcds__lines_take_bytes(struct mcds__lines *lines, struct mcds__operation *operation,
                             uint64_t place, uint32_t length);
-/* None of them is under way any more. When half of the room is free, the first that waits wakes. */
+/* No bytes of this operation are under way any more. If half of the room is free, the first that
+ * waits wakes. */
 void mcds__lines_give_bytes(struct mcds__lines *lines, struct mcds__operation *operation);
 /* The time of this pass. */
 static inline int64_t mcds__lines_now_ns(struct mcds__lines *lines, const mcds_env *env)

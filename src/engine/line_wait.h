@@ -11,13 +11,15 @@
  * as nothing could be sent. */
 bool mcds__line_waits_alone(struct mcds__operation *operation, uint64_t place,
                             enum mcds__step *step_out);
-/* The same, but uses nothing: it only waits after the others, which came first. */
+/* The same without using the place: the operation only waits for those that came before it. */
 bool mcds__line_waits_after(struct mcds__operation *operation, uint64_t place,
                             enum mcds__step *step_out);
-/* As the first, where something may be changed already. After the deadline it does not wait. */
+/* As the first, for an operation that may have changed something: after its deadline it does not
+ * wait. */
 bool mcds__line_waits_in_doubt(struct mcds__operation *operation, uint64_t place,
                                enum mcds__step *step_out);
-/* The same to have so many bytes under way at the place, until the operation sleeps or ends. */
+/* The same for a number of bytes, which are under way at the place until the operation sleeps or
+ * ends. */
 bool mcds__line_waits(struct mcds__operation *operation, uint64_t place, size_t length,
                       enum mcds__step *step_out);
 /* The others may use the place, after this step. */

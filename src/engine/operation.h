@@ -1,9 +1,9 @@
 /* Operations: calls as state machines that advance in steps.
  *
- * It is a struct that begins with mcds__operation, a stage of its own, and a step function
- * that reads the replies it asked for and then asks for another batch (ASK), sleeps until
- * wake_ns (SLEEP) or ends (DONE). The caller of step decides everything else: a waiting call
- * with the operation on its stack, a pipeline, the simulator.
+ * An operation is a struct that begins with mcds__operation and has a stage. Its step function
+ * reads the replies that it asked for, and then asks for another batch (ASK), sleeps until
+ * wake_ns (SLEEP) or ends (DONE). The caller of the step function decides everything else: a
+ * waiting call with the operation on its stack, a pipeline, the simulator.
  *
  * Repetition: the transport never repeats a request. A batch of which no byte was sent is
  * submitted again until its deadline, without a step. A step function that repeats a batch, or
@@ -37,8 +37,8 @@ struct mcds__operation_kind {
 
 #define MCDS__VALUES_CAPACITY 256
 
-/* The result of an operation for a value that was read for a combined batch; the others of the
- * batch use it too. All zero at the start of a batch. */
+/* What an operation has made from a value that a combined batch has read. The other operations of
+ * the batch use it too. All zero at the start of a batch. */
 struct mcds__shared {
     uint32_t uses; /* operations that have asked for it */
     void *made;    /* NULL: nothing */
@@ -238,8 +238,8 @@ enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
 
 /* Finish because nothing could be sent before the deadline. TIMEOUT: there was no obstacle. */
 enum mcds__step mcds__operation_fail_unsent(struct mcds__operation *operation);
-/* Finish because what others do has not ended before the deadline: BUSY and why, or, if the last
- * batch was not sent, as for that. */
+/* Finish because other clients were not done before the deadline: BUSY and why. If the last batch
+ * was not sent, finish with the result for that. */
 enum mcds__step mcds__operation_fail_waiting(struct mcds__operation *operation,
                                              const mcds_reason *detail);
 
@@ -263,7 +263,7 @@ bool mcds__operation_wait_in_line(struct mcds__operation *operation, uint64_t pl
  * bounds what a call sleeps in all. */
 enum mcds__step mcds__operation_sleep(struct mcds__operation *operation, int64_t ns);
 bool mcds__operation_is_late(const struct mcds__operation *operation);
-/* An operation that sleeps wakes, and its deadline is 0: it sends nothing more and ends. */
+/* Wake a sleeping operation and set its deadline to 0, so that it sends nothing more and ends. */
 void mcds__operation_expire(struct mcds__operation *operation);
 
 /* The result for a reply: BAD_REQUEST is INVALID, UNKNOWN is AMBIGUOUS, ...; MISS is

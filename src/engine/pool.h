@@ -19,8 +19,8 @@ struct mcds__pool {
     struct mcds__pool_block *spare[MCDS__POOL_CLASSES];
     struct mcds__pool_values *values; /* memory for values, `values_count` times */
     uint32_t values_count;
-    /* One reference to `held` is for so many, which are counted here without the cost of an atomic
-     * operation. Of operations in a row most have the same handle. */
+    /* One reference to `held` counts for `holds` operations, which saves the atomic operations of
+     * the others: operations in a row mostly have the same handle. */
     struct mcds__handle *held;
     uint32_t holds;
 };
@@ -33,8 +33,8 @@ struct mcds__handle *mcds__pool_give(struct mcds__pool *pool, void *operation);
 void mcds__pool_release(struct mcds__pool *pool, struct mcds__handle *handle);
 /* The same for an operation that owns memory, which is freed or kept. */
 struct mcds__handle *mcds__pool_end(struct mcds__pool *pool, struct mcds__operation *operation);
-/* The operation with this tag does not sleep any more; what it has under way is answered. False:
- * none has the tag. */
+/* The operation with this tag sleeps no longer. It still gets the replies to what it has sent.
+ * False: none has the tag. */
 bool mcds__pool_end_wait(struct mcds__pool *pool, uint64_t tag);
 /* An operation that ends leaves the memory of its values to later ones, because an allocator
  * would have to search for a block of this size. lend: `values` is empty. */

@@ -16,7 +16,7 @@ struct mcds__proof {
     uint64_t asked; /* the last round in which a batch reads the root */
     uint64_t seen;  /* the last round in which one saw it; 0: none */
 };
-/* The lives of more handles than these displace each other, and are read more often. */
+/* With more handles than this, lives displace each other, and roots are read more often. */
 #define MCDS__PROOFS 16
 
 /* Whether the next batch of this operation must read the root. False: another of its round does. */

@@ -29,7 +29,7 @@ void mcds__generation_init(struct mcds__generation *generation, mcds_store *stor
  * unless its root was seen so long ago that its tombstone may have expired. */
 void mcds__generation_note(struct mcds__generation *generation, uint64_t number, int64_t now_ns,
                            uint64_t mark_ms);
-/* Its loss has been reported, or it was erased. */
+/* The loss of generation `number` was reported, or it was erased. */
 static inline void mcds__generation_forget_former(struct mcds__generation *generation,
                                                   uint64_t number)
 {

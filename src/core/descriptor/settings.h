@@ -30,8 +30,8 @@ struct mcds__settings {
     /* These come first, beside the other members that each operation reads. */
     _Atomic int64_t seen_till_ns; /* until then reads need not compare; 0: not yet */
     _Atomic int64_t kept_till_ns; /* the same for changes */
-    /* As last read; before that, the one that this handle would add. Words of two keys, which a
-     * thread may see while another writes them, are a random key too. */
+    /* As last read; before that, the one that this handle would add. While one thread writes the
+     * hash key, another may read words of the old and of the new one: those are a random key too. */
     _Atomic uint64_t hash_key[2];
     struct mcds__key key;
     struct mcds__setting list[MCDS__SETTINGS_MAX];

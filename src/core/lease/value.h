@@ -28,8 +28,8 @@ mcds_request mcds__lease_write(struct mcds__lease_call *call, mcds_command comma
 mcds_request mcds__lease_bury(struct mcds__lease_call *call, mcds_command command,
                               mcds_cas_token cas);
 mcds_request mcds__lease_get(const struct mcds__lease_call *call);
-/* Without a token, of a server that has begun to run without cas: a write that the store refuses. A
- * delete without a token could end the lease of another. */
+/* If there is no token, because the server now runs without cas: a write that the store refuses.
+ * A delete without a token could end the lease of another client. */
 mcds_request mcds__lease_delete(struct mcds__lease_call *call, mcds_cas_token cas);
 
 /* When the holder of a lease requested at asked_ns must stop: before it can expire. */

@@ -186,7 +186,7 @@ void mcds__map_adopt(struct mcds__map *map, const struct mcds__map_life *life);
 bool mcds__map_forget(struct mcds__map *map, uint64_t life);
 /* This life is over. The next update looks for its root first, and reports a loss. */
 void mcds__map_note_over(struct mcds__map *map, uint64_t life);
-/* Whether no update may use this life before it has looked for the root. */
+/* Whether an update must look for the root before it uses this life. */
 bool mcds__map_is_doubtful(const struct mcds__map *map, uint64_t life);
 /* The root of the known life was there at this time or later. */
 void mcds__map_note_seen(struct mcds__map *map, int64_t sent_ns);

@@ -440,7 +440,7 @@ static enum mcds__step erase_instead(struct mcds__record_change *change,
     return mcds__operation_ask_repeatable(operation, &change->request, 1);
 }
 
-/* Whether an erasure that needs less memory is left to try. */
+/* Whether an erasure, which needs less memory, can still be tried. */
 static bool may_erase_instead(const struct mcds__record_change *change)
 {
     return change->next.kind == MCDS__RECORD_REMOVED &&

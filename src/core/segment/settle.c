@@ -1,12 +1,13 @@
-/* Segment: the conditions under which an appended record counts: the segments below are closed,
+/* Segment: makes an appended record count. A record counts when the segments below are closed,
  * the count includes its segment, and the root of its life exists. */
 #include <assert.h>
 
 #include "core/segment/append.h"
 #include "core/segment/line.h"
 
-/* Of the operations of one pipeline, one closes segments and writes the count for all whose records
- * are in a segment. They can no longer end as unsent, so at their deadlines each continues. */
+/* One operation of a pipeline closes segments and writes the count for all operations whose
+ * records are in a segment. Their records were sent, so an operation whose deadline passes does
+ * not wait any longer, but continues by itself. */
 static bool waits_for_other(struct mcds__segment_append *append,
                             struct mcds__operation *operation, enum mcds__step *step_out)
 {
@@ -16,7 +17,7 @@ static bool waits_for_other(struct mcds__segment_append *append,
     return append->is_in && mcds__line_waits_in_doubt(operation, place, step_out);
 }
 
-/* The record counts, if its life is not over. */
+/* Finish: the record counts if its life is not over. */
 enum mcds__step mcds__segment_append_prove(struct mcds__segment_append *append,
                                            struct mcds__operation *operation)
 {
@@ -52,7 +53,7 @@ static enum mcds__step take_settled(struct mcds__segment_append *append,
     return mcds__segment_append_go(append, APPEND_BEGIN);
 }
 
-/* All records count, or may be appended, once the segments below are closed. */
+/* Close the segments below, if any is open. Then the records are counted, or appended. */
 enum mcds__step mcds__segment_append_settle(struct mcds__segment_append *append,
                                             struct mcds__operation *operation)
 {

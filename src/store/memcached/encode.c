@@ -20,8 +20,8 @@
 
 /* Bytes that are encoded and not yet sent. Above this, requests wait in the queue. */
 #define OUT_MAX ((size_t)4 << 20)
-/* memcached up to 1.6.34 sends the reply to each classic get by a system call of its own, which
- * costs as much as the requests of several keys. */
+/* memcached up to 1.6.34 makes a system call for the reply to each classic get, which costs as
+ * much as several keys of a request: so only READS_MIN or more reads share a command. */
 #define READS_MIN 16
 #define READS_MAX 64
 /* Bytes of the keys in one command. Every server accepts a line of this length, and its buffer has

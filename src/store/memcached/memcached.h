@@ -191,7 +191,7 @@ bool mcds__probe_begin(struct mcds__connection *connection);
 enum mcds__parse mcds__probe_go_on(struct mcds__connection *connection);
 /* The server has closed the connection while probed. True: connect again, it may be a proxy. */
 bool mcds__probe_hung_up(struct mcds__connection *connection);
-/* Why probing is not over, where the server says nothing. */
+/* The reason if the server is silent while it is probed. */
 const mcds_reason *mcds__probe_silence(const struct mcds__connection *connection);
 
 /* Logging in. The file of auth_file= is read each time: a new password holds from the next
@@ -200,8 +200,8 @@ const mcds_reason *mcds__probe_silence(const struct mcds__connection *connection
 int mcds__login_check(const char *path);
 /* Append the login to what the connected socket sends. False: its `trouble` is set. */
 bool mcds__login_append(struct mcds__socket *socket, const char *path);
-/* The meaning of a line of a server that was logged in to. PARSE_MORE: it is none of the answers, as
- * to a command before the login; PARSE_BROKEN: *trouble_out says why. */
+/* Interpret a line that the server sends after the login. PARSE_MORE: it answers a command before
+ * the login, and not the login; PARSE_BROKEN: *trouble_out says why. */
 enum mcds__parse mcds__login_answer(const char *line, size_t length,
                                     const mcds_reason **trouble_out);
 static inline bool mcds__login_is_asked(const char *line, size_t length)

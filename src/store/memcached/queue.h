@@ -26,7 +26,7 @@ static inline uint64_t mcds__queue_begin(const struct mcds__connection *connecti
  * it to the session's list. */
 void mcds__queue_count_answer(struct mcds__memcached_session *session, mcds_batch *batch);
 
-/* Answer a request that has left the queue with an outcome only. */
+/* Answer a request that has left the queue. The reply has only an outcome. */
 void mcds__queue_answer(struct mcds__connection *connection, mcds_batch *batch, uint32_t index,
                         mcds_outcome outcome, const mcds_reason *detail);
 

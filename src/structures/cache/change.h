@@ -14,8 +14,8 @@ struct mcds__cache_change {
     struct mcds__operation base;
     mcds_cache *cache;
     uint32_t hold_ms;
-    /* Sets the request that writes: `call->request` is the GET that was answered OK or MISS. MCDS__ASK;
-     * or MCDS__DONE: the operation is finished. */
+    /* `call->request` is the GET, answered OK or MISS. Sets `write` and returns MCDS__ASK; or
+     * finishes the operation and returns MCDS__DONE. */
     enum mcds__step (*decide)(struct mcds__cache_change *call, mcds_request *write);
     uint8_t stage; /* private, as all that follow; zero at the start */
     bool doubt;

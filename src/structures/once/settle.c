@@ -98,7 +98,7 @@ static enum mcds__step once_change_again(struct once_change *call, const mcds_re
     return mcds__operation_fail_read(operation, trouble);
 }
 
-/* `value` NULL: what mcds did not write. */
+/* `value` is NULL if mcds did not write the value of the key. */
 static enum mcds__step once_change_forget(struct once_change *call,
                                           const struct mcds__once_value *value)
 {

@@ -54,7 +54,7 @@ static bool begin_order(struct queue_settle *settle, enum mcds__jobs_order order
         (mcds_bytes){bytes, length}, false);
 }
 
-/* Continue with a request that was begun, or not for lack of memory. */
+/* Continue with the request if it was begun; otherwise there was no memory for it. */
 static enum mcds__step settle_ask(struct queue_settle *settle, uint8_t stage, bool is_begun)
 {
     settle->stage = stage;
@@ -102,8 +102,8 @@ static enum mcds__step take_order(struct queue_settle *settle)
     return step;
 }
 
-/* The job may be removed by now, so a failure is in doubt. If the store has lost the place of the
- * dead job, there is none. */
+/* After a failure it is not known whether the job is removed. If the store has lost the place of
+ * the dead job, there is no dead job. */
 static enum mcds__step settle_take_record(struct queue_settle *settle)
 {
     enum mcds__step step = mcds__queue_step_update(&settle->work, &settle->base);

@@ -95,7 +95,7 @@ int mcds__map_load(struct mcds__bucket *bucket, mcds_bytes value, uint32_t flags
 /* The reason for a value that could not be loaded, by the result of mcds__map_load. */
 const mcds_reason *mcds__map_reason(int result);
 
-/* The entry of `element`, whether or not it is there, or NULL. */
+/* The entry of `element`, which may be that of a removed element; NULL: none. */
 const struct mcds__map_entry *mcds__map_find(struct mcds__bucket *bucket, mcds_bytes element);
 /* Whether an entry exists at now_ms. */
 static inline bool mcds__map_is_there(const struct mcds__map_entry *entry, int64_t now_ms)

@@ -7,10 +7,11 @@
 #include "core/map/bucket/bucket.h"
 #include "core/map/bucket/decode.h"
 
-/* Few writers are remembered for ever; of many, those without recent records are dropped. */
+/* If there are more writers than this, those without records of the last WRITER_KEPT_S are
+ * dropped. */
 #define WRITERS_KEPT 8
 #define WRITER_KEPT_S 600
-/* Expired entries are dropped this much later: a client's clock may be slow. */
+/* Expired entries are kept for this time, because a client's clock may be slow. */
 #define EXPIRED_KEPT_MS 60000
 /* An entry without its element and its value. */
 #define ENTRY_MAX (2 * MCDS__MAP_VARINT_MAX + MCDS__TIME_LENGTH)
@@ -42,7 +43,7 @@ static int compare_seconds(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Records from before the floor are void. It follows the time of the majority of writers, so
+/* Records from before the floor are void. The floor follows the median of the writers' times, so
  * that one wrong clock cannot void the records of others. */
 static bool raise_floor(struct mcds__bucket *bucket)
 {
