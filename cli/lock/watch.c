@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "mcds.h"
+#include "signals/interrupt.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define OWN_FILES 4
@@ -78,7 +79,10 @@ int watch_signal(struct watch *watch)
 {
     struct signalfd_siginfo info;
     ssize_t got = read(watch->signals, &info, sizeof info);
-    return got == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+    if (got != (ssize_t)sizeof info)
+        return 0;
+    interrupt_note((int)info.ssi_signo, info.ssi_code);
+    return (int)info.ssi_signo;
 }
 
 int watch_end(struct watch *watch)

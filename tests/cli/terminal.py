@@ -186,6 +186,17 @@ class TerminalTest(unittest.TestCase):
             self.assertEqual(self.exit_code(), -signal.SIGINT)
             self.assertNotIn("round", self.seen)
 
+    def test_the_keyboard_ends_the_loop_while_the_command_has_no_terminal(self):
+        """As in the moment before COMMAND gets it: mcds has the signal, and passes it on."""
+        subprocess.run([MCDS, "queue", "push", "jobs", "a", "b"], env=self.fixture.environment(MCDS), check=True,
+                       stdout=subprocess.DEVNULL)
+        for words in ("lock free", "semaphore run s --permits 1", "once key", "leader run l --once", "queue work jobs"):
+            self.start("bash", "-c", f"for i in 1 2; do mcds {words} -- sh -c 'echo ready; {FOREVER}' </dev/null; echo round; done")
+            self.expect("ready")
+            self.type("\x03")
+            self.assertEqual(self.exit_code(), -signal.SIGINT, words)
+            self.assertNotIn("round", self.seen)
+
     def test_a_script_goes_on_after_a_command_that_bears_the_keyboard(self):
         self.start("bash", "-c", "mcds lock job -- sh -c 'trap \"exit 3\" INT; echo ready; " + FOREVER + "'; echo code $?")
         self.expect("ready")
