@@ -52,6 +52,27 @@ void completed_print_verbs(const struct verb *first)
         output_print("%s ", verb->word);
 }
 
+static bool runs_program(const struct noun *noun)
+{
+    const struct verb *verb = noun->verbs;
+    while (verb->word != NULL && !takes_program(verb))
+        verb++;
+    return verb->word != NULL;
+}
+
+void completed_print_runners(const struct noun *nouns, char between)
+{
+    bool is_first = true;
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++) {
+        if (!runs_program(noun))
+            continue;
+        if (!is_first)
+            output_print("%c", between);
+        output_print("%s", noun->word);
+        is_first = false;
+    }
+}
+
 void completed_print_option(int id, char between)
 {
     output_print("--%s", options[id].word);

@@ -29,6 +29,9 @@ const char *completed_noun(const struct noun *noun);
 void completed_print_nouns(const struct noun *nouns, bool only_structures);
 void completed_print_verbs(const struct verb *first);
 
+/* The nouns of which a verb runs a COMMAND. */
+void completed_print_runners(const struct noun *nouns, char between);
+
 /* Its word, and its letter if it has one. */
 void completed_print_option(int id, char between);
 /* Those whose value is the next word. */

@@ -8,13 +8,15 @@
 #include "table/commands.h"
 
 /* Adds lines of standard input that begin with $1, each after the text $2, in the format $3. What the
- * store or the configuration has is never expanded by the shell, as the words of compgen -W are.
+ * store or the configuration has is never expanded by the shell, as the words of compgen -W are. An
+ * argument with a minus belongs after --.
  * Readline itself quotes the names of files. */
 static const char add_lines[] = "# bash completion for mcds\n"
                                 "_mcds_lines() {\n"
                                 "    local line quoted\n"
                                 "    while IFS= read -r line; do\n"
                                 "        [[ $line == \"$1\"* && $line != '$'* ]] || continue\n"
+                                "        [[ $line != -* || $over || $option ]] || continue\n"
                                 "        printf -v quoted \"$3\" \"$line\"\n"
                                 "        COMPREPLY+=(\"$2$quoted\")\n"
                                 "    done\n"
@@ -169,7 +171,7 @@ static void print_topics(const struct noun *nouns)
 /* Up to the pattern of the options whose value is the next word. */
 static const char read_words[] =
     "_mcds_reply() {\n"
-    "    local word=${w[n]} noun= verb= count=0 option= i words=\n"
+    "    local word=${w[n]} noun= verb= count=0 option= over= i words=\n"
     "    for ((i = 1; i < n; i++)); do\n"
     "        if [[ $option ]]; then\n"
     "            case $option in\n"
@@ -178,14 +180,19 @@ static const char read_words[] =
     "            option=\n"
     "            continue\n"
     "        fi\n"
-    "        case ${w[i]} in\n"
-    "        --) COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\"))\n"
-    "            return ;;\n"
-    "        ";
+    "        case ${over:+x}${w[i]} in\n"
+    "        --) case $noun in\n"
+    "            ";
 
 static void print_reply(const struct noun *nouns)
 {
     output_print("%s", read_words);
+    completed_print_runners(nouns, '|');
+    output_print(") COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\"))\n"
+                 "                return ;;\n"
+                 "            esac\n"
+                 "            over=1 ;;\n"
+                 "        ");
     completed_print_value_options('|');
     output_print(") option=${w[i]} ;;\n"
                  "        --store=*|--namespace=*|--profile=*) given+=(\"${w[i]}\") ;;\n"
@@ -196,7 +203,7 @@ static void print_reply(const struct noun *nouns)
                  "        esac\n"
                  "    done\n"
                  "    if [[ $option ]]; then _mcds_value \"$word\" ''; return; fi\n"
-                 "    if [[ $word == --*=* ]]; then\n"
+                 "    if [[ ! $over && $word == --*=* ]]; then\n"
                  "        option=${word%%%%=*}\n"
                  "        _mcds_value \"${word#*=}\" \"$option=\"\n"
                  "        return\n"
@@ -212,7 +219,7 @@ static void print_reply(const struct noun *nouns)
     output_print("    words+=' ");
     print_options_of(OPTIONS_GLOBAL);
     output_print("'\n"
-                 "    _mcds_words \"$words\" \"$word\" ''\n"
+                 "    [[ $over ]] || _mcds_words \"$words\" \"$word\" ''\n"
                  "}\n");
 }
 
@@ -226,11 +233,24 @@ void completion_print_bash(const struct noun *nouns)
 }
 
 /* A file that zsh loads at the first completion is the body of a function with the name of the file:
- * it defines the real one and calls it. */
+ * it defines the real one and calls it. A COMMAND is completed as a line of its own. */
 void completion_print_zsh(const struct noun *nouns)
 {
     output_print("#compdef mcds\n"
                  "autoload -U +X bashcompinit && bashcompinit\n");
     completion_print_bash(nouns);
-    output_print("[ \"${funcstack[1]}\" != _mcds ] || _bash_complete -F _mcds\n");
+    output_print("_mcds_zsh() {\n"
+                 "    local at=${words[(i)--]}\n"
+                 "    if ((at < CURRENT)) && [[ \" ${words[2,at-1]} \" == *' '(");
+    completed_print_runners(nouns, '|');
+    output_print(")' '* ]]; then\n"
+                 "        shift $at words\n"
+                 "        ((CURRENT -= at))\n"
+                 "        _normal\n"
+                 "    else\n"
+                 "        _bash_complete -F _mcds\n"
+                 "    fi\n"
+                 "}\n"
+                 "compdef _mcds_zsh mcds\n"
+                 "[ \"${funcstack[1]}\" != _mcds ] || _mcds_zsh\n");
 }

@@ -10,32 +10,45 @@
 #define CONDITION_CAPACITY 80
 
 /* Up to the options whose value is the next word. The words are those that are neither an option nor a
- * value of one, or only a -- if the cursor is after one. */
+ * value of one, or begin with a -- and end if a COMMAND follows. */
 static const char find_words[] = "# fish completion for mcds\n"
                                  "function __mcds_words\n"
                                  "    set -l given (commandline -opc)\n"
                                  "    set -e given[1]\n"
-                                 "    if contains -- -- $given\n"
-                                 "        printf '%s\\n' --\n"
-                                 "        return\n"
-                                 "    end\n"
                                  "    set -l is_value false\n"
+                                 "    set -l is_over false\n"
+                                 "    set -l noun\n"
+                                 "    set -l words\n"
                                  "    for word in $given\n"
                                  "        if $is_value\n"
                                  "            set is_value false\n"
                                  "            continue\n"
                                  "        end\n"
-                                 "        switch $word\n"
-                                 "            case ";
+                                 "        if $is_over\n"
+                                 "            set -a words $word\n"
+                                 "            continue\n"
+                                 "        end\n"
+                                 "        if test \"$word\" = --\n"
+                                 "            set is_over true\n"
+                                 "            contains -- \"$noun\" ";
+
+static const char find_options[] = "; or continue\n"
+                                   "            printf '%s\\n' --\n"
+                                   "            return\n"
+                                   "        end\n"
+                                   "        switch $word\n"
+                                   "            case ";
 
 /* Conditions: the words are those of $argv, or begin with them. */
 static const char conditions[] = "\n"
                                  "                set is_value true\n"
                                  "            case '-?*'\n"
                                  "            case '*'\n"
-                                 "                echo $word\n"
+                                 "                test -n \"$noun\"; or set noun $word\n"
+                                 "                set -a words $word\n"
                                  "        end\n"
                                  "    end\n"
+                                 "    test -n \"$words\"; and printf '%s\\n' $words\n"
                                  "end\n"
                                  "function __mcds_is\n"
                                  "    set -l words (__mcds_words)\n"
@@ -61,8 +74,11 @@ static const char functions[] =
     "    end\n"
     "    set -l noun\n"
     "    test -n \"$argv[1]\"; and set noun --noun $argv[1]\n"
+    "    set -l shown '^[^-].*'\n"
+    "    contains -- -- $words; and set shown '.*'\n"
     "    timeout 1 $words[1] --timeout 500ms $given ls $noun 2>/dev/null | head -n 1000 | cut "
-    "-f 2\n"
+    "-f 2 |\\\n"
+    "        string match -r -- $shown\n"
     "end\n"
     "function __mcds_profiles\n"
     "    set -l config $HOME/.config/mcds/config\n"
@@ -165,6 +181,8 @@ static void print_verb(const struct noun *nouns, const struct noun *noun,
 void completion_print_fish(const struct noun *nouns)
 {
     output_print("%s", find_words);
+    completed_print_runners(nouns, ' ');
+    output_print("%s", find_options);
     completed_print_value_options(' ');
     output_print("%s%s", conditions, functions);
     for (const struct noun *noun = nouns; noun->word != NULL; noun++) {

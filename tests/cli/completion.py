@@ -51,6 +51,7 @@ class CompletionTest(unittest.TestCase):
         self.run_to_end(["mcds", "counter", "add", "clicks"])
         self.run_to_end(["mcds", "lock", "chief", "--", "true"])
         self.run_to_end(["mcds", "table", "put", "hosts", "web", "10.0.0.3"])
+        self.run_to_end(["mcds", "set", "add", "--", "-lead", "a"])
 
     def run_to_end(self, words, text=""):
         done = subprocess.run(words, env=self.environment, cwd=self.fixture.folder, input=text, capture_output=True, text=True, check=False,
@@ -82,12 +83,19 @@ class CompletionTest(unittest.TestCase):
             ("--color n|", " never"),
             ("-s lmdb:folder/f|", " lmdb:folder/file"),
             ("lock chief -- mcds table get |", " hosts"),  # the COMMAND is a line of its own
-            ("lock chief -- --nosuch|", "")])
+            ("lock chief -- --nosuch|", ""),
+            ("set scan |", ""),                 # a name with a minus belongs after --
+            ("set scan -le|", ""),
+            ("set scan -- -l|", " -lead")])
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh(self):
         self.check(["zsh", "-f", "-c", ZSH], [
             ("cou|", "counter"),
+            ("lock job -- cat folder/f|", "lock job -- cat folder/file"),  # the COMMAND is a line of its own
+            ("lock job -- mcds counter get c|", "lock job -- mcds counter get clicks"),
+            ("set scan -- -l|", "set scan -- -lead"),
+            ("set scan -le|", "set scan -le"),
             ("counter get c|", "counter get clicks"),
             ("lock job --in|", "lock job --info"),
             ("-s l|", "-s lmdb:"),

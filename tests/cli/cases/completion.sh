@@ -20,6 +20,7 @@ mcds counter add clicks >/dev/null
 mcds counter add calls >/dev/null
 mcds counter add 'c d$(touch made)' >/dev/null
 mcds -q set add colours red
+mcds -q set add -- -lead red
 mcds -q lock chief -- true
 mcds -N other counter add there >/dev/null
 mkdir -p folder/sub && touch folder/file 'folder/a b'
@@ -52,6 +53,9 @@ counter get clicks c|
 counter add c|
 counter add clicks |
 set scan |
+set scan -le|
+set scan -- -l|
+lock chief -- cat folder/f|
 leader who c|
 rm c|
 watch cl|
