@@ -40,6 +40,7 @@ struct mcds_pipeline {
     mcds_store *store;
     const mcds_env *env;
     struct mcds__session *session;
+    uint64_t forks; /* as those of the store */
     uint64_t round; /* of what is in the outbox; never 0 */
     uint32_t depth;
     uint32_t gather_count; /* with this many in the outbox, they are sent */
@@ -330,7 +331,7 @@ void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
         *result = mcds__fail_why(MCDS_INVALID, MCDS__WHY(OTHER_STORE),
                                  MCDS__CALL(kind, handle->name));
     else
-        *result = mcds__store_check_process(pipeline->store);
+        *result = mcds__store_check_forks(pipeline->store, pipeline->forks);
     if (*result != MCDS_OK)
         return NULL;
     while (pipeline->unfinished >= pipeline->depth)
@@ -408,6 +409,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     bool is_memory = is_here && !mcds__store_commits(store);
     pipeline->store = store;
     pipeline->env = env;
+    pipeline->forks = mcds__forks();
     pipeline->pool.env = env;
     pipeline->completions.pool = &pipeline->pool;
     pipeline->round = next_round();
@@ -449,7 +451,7 @@ static int check_taker(const mcds_pipeline *pipeline, const void *done, const ch
     if (pipeline == NULL || done == NULL)
         return mcds__fail_missing("pipeline", verb,
                                   "a pipeline and a place for the completion");
-    return mcds__store_check_process(pipeline->store);
+    return mcds__store_check_forks(pipeline->store, pipeline->forks);
 }
 
 int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done)

@@ -3,21 +3,7 @@
 
 #include <string.h>
 
-#include "base/key.h"
 #include "base/reason.h"
-
-const mcds_reason *mcds__request_fault(const mcds_request *request, const mcds_request *before)
-{
-    if ((before == NULL || !mcds__replicas_key(before, request)) &&
-        !mcds__key_is_legal(request->key))
-        return MCDS__WHY(BAD_KEY);
-    if (request->ttl_ms > MCDS__TTL_MS_MAX)
-        return MCDS__WHY(LONG_TTL);
-    if ((request->command == MCDS_INCR || request->command == MCDS_DECR) &&
-        request->delta > INT64_MAX)
-        return MCDS__WHY(LARGE_DELTA);
-    return NULL;
-}
 
 void mcds__batch_refuse(mcds_batch *batch)
 {

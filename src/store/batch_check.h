@@ -2,6 +2,7 @@
 #ifndef MCDS_STORE_BATCH_CHECK_H
 #define MCDS_STORE_BATCH_CHECK_H
 
+#include "base/key.h"
 #include "base/reason.h"
 #include "mcds/backend.h"
 
@@ -15,7 +16,19 @@ static inline bool mcds__replicas_key(const mcds_request *a, const mcds_request 
 
 /* Why this request must not be sent to any store, or NULL. `before` is a request of the same
  * batch that may be sent, or NULL. */
-const mcds_reason *mcds__request_fault(const mcds_request *request, const mcds_request *before);
+static inline const mcds_reason *mcds__request_fault(const mcds_request *request,
+                                                     const mcds_request *before)
+{
+    if ((before == NULL || !mcds__replicas_key(before, request)) &&
+        !mcds__key_is_legal(request->key))
+        return MCDS__WHY(BAD_KEY);
+    if (request->ttl_ms > MCDS__TTL_MS_MAX)
+        return MCDS__WHY(LONG_TTL);
+    if ((request->command == MCDS_INCR || request->command == MCDS_DECR) &&
+        request->delta > INT64_MAX)
+        return MCDS__WHY(LARGE_DELTA);
+    return NULL;
+}
 /* Answer a batch in which some requests have a detail: those BAD_REQUEST, the others UNSENT. */
 void mcds__batch_refuse(mcds_batch *batch);
 /* Answer all requests UNSENT. */

@@ -262,10 +262,10 @@ int mcds__store_check_process(const mcds_store *store)
 }
 
 /* Clear the replies. False: a request may not be sent; then the batch was answered here. */
-static bool check_batch(const mcds_store *store, mcds_batch *batch)
+static bool check_batch(const mcds_store *store, mcds_batch *batch, bool is_parents)
 {
     assert(batch->count >= 1 && batch->count <= MCDS_BATCH_MAX);
-    const mcds_reason *fault = mcds__store_is_parents(store) ? MCDS__WHY(FORKED) : NULL;
+    const mcds_reason *fault = is_parents ? MCDS__WHY(FORKED) : NULL;
     const mcds_request *before = NULL;
     uint32_t sound = 0;
     batch->answered = 0;
@@ -289,6 +289,7 @@ void mcds__session_submit(struct mcds__session *session, mcds_batch *first)
     /* A backend without sessions reads the clock itself. A deadline of 0 is always past. */
     int64_t now_ns = backend->session_open != NULL ? mcds__monotonic_ns(session->store->env)
                                                    : 0;
+    bool is_parents = mcds__store_is_parents(session->store);
     mcds_batch *sound = NULL;
     mcds_batch **sound_end = &sound;
     for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
@@ -297,7 +298,7 @@ void mcds__session_submit(struct mcds__session *session, mcds_batch *first)
         bool is_late = batch->deadline_ns <= now_ns;
         if (is_late)
             mcds__batch_unsent(batch, MCDS__WHY(PAST_DEADLINE));
-        if (!is_late && check_batch(session->store, batch)) {
+        if (!is_late && check_batch(session->store, batch, is_parents)) {
             *sound_end = batch;
             sound_end = &batch->next;
         } else {
@@ -365,8 +366,9 @@ void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *bat
 {
     batch->next = NULL;
     /* A thread that does not exist in this process may hold a mutex of the parent. */
-    if (store->backend->session_open == NULL || mcds__store_is_parents(store)) {
-        if (check_batch(store, batch))
+    bool is_parents = mcds__store_is_parents(store);
+    if (store->backend->session_open == NULL || is_parents) {
+        if (check_batch(store, batch, is_parents))
             store->backend->submit(store->backend_state, batch);
         return;
     }

@@ -3,6 +3,7 @@
 #ifndef MCDS_STORE_STORE_H
 #define MCDS_STORE_STORE_H
 
+#include "base/environment.h"
 #include "base/key.h"
 #include "mcds/backend.h"
 
@@ -15,6 +16,11 @@ struct mcds__session;
 void mcds__store_hold(mcds_store *store);
 /* MCDS_OK, or MCDS_INVALID with the sentence set: the parent process has opened it. */
 int mcds__store_check_process(const mcds_store *store);
+/* The same, for a caller that has stored mcds__forks() while the store could be used. */
+static inline int mcds__store_check_forks(const mcds_store *store, uint64_t forks)
+{
+    return forks == mcds__forks() ? MCDS_OK : mcds__store_check_process(store);
+}
 /* Whether it did: the connections, mutexes and file of the store belong to the parent. */
 bool mcds__store_is_parents(const mcds_store *store);
 void mcds__store_release(mcds_store *store);

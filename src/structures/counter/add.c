@@ -152,6 +152,14 @@ static enum mcds__step counter_add_step_count(struct counter_add *add)
     return step == MCDS__DONE ? end_add(add) : step;
 }
 
+static enum mcds__step counter_add_begin_count(struct counter_add *add)
+{
+    add->stage = ADD_COUNTING;
+    enum mcds__step step = mcds__tally_hit_step(&add->hit, &add->base);
+    assert(step == MCDS__ASK);
+    return step;
+}
+
 /* Before the first subtraction the handle must know that the counter is not a plain one, which
  * would stop at zero. */
 static enum mcds__step step_learn(struct counter_add *add)
@@ -174,8 +182,7 @@ static enum mcds__step step_learn(struct counter_add *add)
     }
     if (form == FORM_PLAIN)
         return mcds__operation_explain(operation, MCDS_INVALID, MCDS__WHY(MADE_UNSIGNED));
-    add->stage = ADD_COUNTING;
-    return counter_add_step_count(add);
+    return counter_add_begin_count(add);
 }
 
 static enum mcds__step step_add(struct mcds__operation *operation)
@@ -193,8 +200,7 @@ static enum mcds__step step_add(struct mcds__operation *operation)
             add->stage = ADD_LEARNING;
             return step_learn(add);
         }
-        add->stage = ADD_COUNTING;
-        return counter_add_step_count(add);
+        return counter_add_begin_count(add);
     case ADD_LEARNING:
         return step_learn(add);
     default:
