@@ -97,6 +97,9 @@ class AioBlock(Leased):
             self._runner._start(lease._release_plan()).add_done_callback(_forget)
         raise error
 
+    async def _try_acquire_aio(self) -> Any:
+        return await self._runner._start(self._try_plan(self._new_aio()))
+
     async def _enter(self) -> Any:
         task = asyncio.current_task()
         assert task is not None
@@ -134,6 +137,19 @@ class AioLock(AioBlock, LockPlans):
     watch = awaited(LockPlans._watch)
     break_lock = awaited(LockPlans._break)
     drop = awaited(LockPlans._drop)
+
+    async def try_acquire(self) -> Optional[AioLease]:
+        """Acquire the lock, or return None where another holds it. Nothing renews this lease.
+
+        >>> async def main():
+        ...     lease = await s.aio.lock("aio").try_acquire()
+        ...     print(await s.aio.lock("aio").try_acquire())
+        ...     await lease.release()
+        >>> asyncio.run(main())
+        None
+        """
+        lease: Optional[AioLease] = await self._try_acquire_aio()
+        return lease
 
     async def acquire(self) -> AioLease:
         """Wait for the lock as long as the option `wait` says, then Busy. Nothing renews the lease."""

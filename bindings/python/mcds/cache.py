@@ -9,7 +9,7 @@ from typing import (Any, Awaitable, Callable, Iterable, Iterator, Optional, Para
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import Io, error_of
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, awaited,
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, as_short_ms, awaited,
                    encode, encode_name, keep_raised, new_options, new_value, read_value, started,
                    take_found, take_none, waiting)
 
@@ -82,7 +82,7 @@ def open_cache(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None,
     True
     """
     options = {"ttl_ms": as_ms(ttl), "stale_ms": as_ms(stale), "nothing_ms": as_ms(nothing),
-               "fill_ms": as_ms(fill), "wait_ms": as_ms(wait), "failed_ms": as_ms(failed),
+               "fill_ms": as_short_ms(fill), "wait_ms": as_short_ms(wait), "failed_ms": as_short_ms(failed),
                "jitter": jitter}
     return core.open("cache", encode_name(name), new_options("mcds_cache_options", **options),
                      tuple(options.values()))
@@ -242,7 +242,7 @@ class CachePlans(Structure):
             return kind(self, claim, read_value(value) if code == 0 else None)
 
         return Plan(lib.mcds_cache_look, lib.mcds_cache_look_start,
-                    (self._opened.handle, as_bytes(key), array, len(kept), as_ms(wait), value, claim),
+                    (self._opened.handle, as_bytes(key), array, len(kept), as_short_ms(wait), value, claim),
                     take, (array, kept, value, claim), waits=bool(wait), give_back=give_back)
 
     def _forget(self, key: Bytes) -> Plan[None]:
@@ -273,12 +273,12 @@ class CachePlans(Structure):
         >>> pages.forget("/about")  # after the change of the source
         """
         return Plan(lib.mcds_cache_hold, lib.mcds_cache_hold_start,
-                    (self._opened.handle, as_bytes(key), as_ms(seconds)), take_none)
+                    (self._opened.handle, as_bytes(key), as_short_ms(seconds)), take_none)
 
     def _hold_tag(self, tag: Bytes, seconds: Seconds) -> Plan[None]:
         """The same for all values with this tag."""
         return Plan(lib.mcds_cache_hold_tag, lib.mcds_cache_hold_tag_start,
-                    (self._opened.handle, as_bytes(tag), as_ms(seconds)), take_none)
+                    (self._opened.handle, as_bytes(tag), as_short_ms(seconds)), take_none)
 
     def _drop(self) -> Plan[bool]:
         """Erase the cache. False: there was none."""
@@ -368,3 +368,23 @@ class AioCache(CachePlans):
             raise
         await claim.put(value)
         return None if value is None else encode(value)
+
+    def cached(self, key: Callable[P, Bytes], tags: Optional[Callable[P, Iterable[Bytes]]] = None
+               ) -> Callable[[Callable[P, Awaitable[Optional[Bytes]]]],
+                             Callable[P, Awaitable[Optional[bytes]]]]:
+        """A decorator of a coroutine function, as Cache.cached.
+
+        >>> @s.aio.cache("pages").cached(key=lambda user: f"/user/{user}")
+        ... async def render(user):
+        ...     return f"<html>{user}"
+        >>> asyncio.run(render(8))
+        b'<html>8'
+        """
+        def decorate(function: Callable[P, Awaitable[Optional[Bytes]]]
+                     ) -> Callable[P, Awaitable[Optional[bytes]]]:
+            @functools.wraps(function)
+            async def fetch(*args: P.args, **kwargs: P.kwargs) -> Optional[bytes]:
+                return await self.fetch(key(*args, **kwargs), lambda _: function(*args, **kwargs),
+                                        tags(*args, **kwargs) if tags is not None else ())
+            return fetch
+        return decorate

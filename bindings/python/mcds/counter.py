@@ -9,7 +9,7 @@ from typing import Any, Optional
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (EPOCH, NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, awaited, encode_name,
+from .plan import (EPOCH, NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms, awaited, encode_name,
                    new_options, new_sized, started, take_found, take_none, take_number, waiting)
 
 
@@ -75,7 +75,7 @@ def open_exact(core: Core, name: Bytes, *, copies: int = 0,
     >>> c.add(2); c.add(-1); c.flush(); c.get()
     1
     """
-    flush_ms = lib.MCDS_COUNTER_FLUSH_EACH if flush == 0 else as_ms(flush)
+    flush_ms = lib.MCDS_COUNTER_FLUSH_EACH if flush == 0 else as_short_ms(flush)
     return open_form(core, name, flags=lib.MCDS_COUNTER_EXACT, copies=copies, flush_ms=flush_ms)
 
 

@@ -11,7 +11,7 @@ from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Opt
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, awaited, encode_name,
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_short_ms, awaited, encode_name,
                    new_options, new_sized, started, take_found, take_none, waiting)
 from .stream import PART, check_scan, collect_limit, new_buffer, records
 from .table import Cursor
@@ -144,7 +144,7 @@ class LimitPlans(Structure):
         """
         out = new_sized("mcds_limit_value")
         return Plan(lib.mcds_limit_take, lib.mcds_limit_take_start,
-                    (self._opened.handle, as_bytes(who), n, as_ms(patience), out), take_taken, out)
+                    (self._opened.handle, as_bytes(who), n, as_short_ms(patience), out), take_taken, out)
 
     def _get(self, who: Bytes) -> Plan[LimitValue]:
         """The tokens of an identity. Takes none.

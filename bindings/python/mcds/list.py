@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator
 
 from ._binding import ffi, lib
@@ -26,6 +27,13 @@ def open_list(core: Core, name: Bytes) -> Opened:
     [b'resize 18']
     """
     return core.open("list", encode_name(name), new_options("mcds_list_options"), ())
+
+
+def groups_of(values: Iterable[Bytes]) -> Iterator[builtins.list[Bytes]]:
+    """The values in parts of GROUP."""
+    iterator = iter(values)
+    while group := builtins.list(itertools.islice(iterator, GROUP)):
+        yield group
 
 
 class ListPlans(Structure):
@@ -69,13 +77,7 @@ class List(ListPlans):
 
     def extend(self, values: Iterable[Bytes]) -> None:
         """Add values in their order, 4096 with each call."""
-        group: builtins.list[Bytes] = []
-        for value in values:
-            group.append(value)
-            if len(group) == GROUP:
-                self._push_many(group).wait()
-                group = []
-        if group:
+        for group in groups_of(values):
             self._push_many(group).wait()
 
     def values(self, skip: int = 0, limit: int = 0) -> Iterator[bytes]:
@@ -112,6 +114,11 @@ class AioList(ListPlans):
     read = awaited(ListPlans._read)
     clear = awaited(ListPlans._clear)
     drop = awaited(ListPlans._drop)
+
+    async def extend(self, values: Iterable[Bytes]) -> None:
+        """Add values in their order, 4096 with each call."""
+        for group in groups_of(values):
+            await self.push_many(group)
 
     async def values(self, skip: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
         """The values after the first `skip`, in order, in parts that another thread reads."""

@@ -7,13 +7,13 @@ import functools
 import threading
 import time
 from types import TracebackType
-from typing import Any, Iterator, List, Optional, Tuple, Type
+from typing import Any, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check,
                      error_of, text)
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, encode_name, new_options,
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms, encode_name, new_options,
                    new_sized, started, store_of, take_found, take_none, waiting)
 
 #: The longest call of a waiting acquisition: then it looks how the store is.
@@ -43,8 +43,13 @@ class LockOptions:
     shared: bool = False
 
 
+def as_wait(wait: Optional[Seconds]) -> Optional[float]:
+    """Seconds; None: for ever."""
+    return None if wait is None else as_ms(wait) / 1000
+
+
 def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: Bytes = b"",
-              wait: Optional[float] = None, renew: bool = True, shared: bool = False) -> Opened:
+              wait: Optional[Seconds] = None, renew: bool = True, shared: bool = False) -> Opened:
     """A lock: one holder at a time, until it releases or its lease of `ttl` seconds (15) ends.
 
     wait   seconds to wait for it, then Busy; None: for ever, but not for a store that is down
@@ -62,11 +67,11 @@ def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: 
     The block ends with Lost where the lease was lost meanwhile. `lease.check()` raises it earlier.
     Pass the fence to what the lock protects, and let that refuse smaller fences.
     """
-    lease_ms = as_ms(ttl)
+    lease_ms = as_short_ms(ttl)
     label = encode_name(label)
     shown = ffi.new("char[]", label)
     options = new_options("mcds_lock_options", lease_ms=lease_ms, label=shown)
-    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, wait, renew, shared)
+    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, as_wait(wait), renew, shared)
     return core.open("lock", encode_name(name), options, (lease_ms, label, chosen), chosen)
 
 
@@ -147,6 +152,11 @@ class Tenure:
         if isinstance(error, (Lost, Expired)) or self.remaining == 0:
             self._failure = error if isinstance(error, Lost) else Lost(str(error))
 
+    def _give_back(self, code: int) -> Iterator[Plan[Any]]:
+        """For an acquisition that nobody waits for any more."""
+        if code == lib.MCDS_AMBIGUOUS or self.remaining > 0:
+            yield self._release_plan()
+
     def _renew_plan(self) -> Plan[None]:
         return Plan(self._calls.renew, self._calls.renew_start, (self._handle, self._held),
                     take_none)
@@ -164,6 +174,10 @@ class Tenure:
 
     def __repr__(self) -> str:
         return f"<mcds.{type(self).__name__} fence {self.fence}, {self.remaining:.3f} s>"
+
+
+#: A kind of tenure.
+H = TypeVar("H", bound=Tenure)
 
 
 class Lease(Tenure):
@@ -219,13 +233,12 @@ def import_lease(core: Core, opened: Opened, token: Bytes) -> Tuple[Opened, Any]
     return own, lease
 
 
-def take_lease(code: int, out: Any) -> Optional[Lease]:
-    opened, lease = out
+def take_tenure(code: int, tenure: H) -> Optional[H]:
     if code == lib.MCDS_BUSY:
         return None
     if code != 0:
         raise error_of(code)
-    return Lease(opened, lease)
+    return tenure
 
 
 class Leased(Structure):
@@ -248,16 +261,21 @@ class Leased(Structure):
 
     def _acquire_plan(self, tenure: Tenure, wait_ms: int) -> Plan[None]:
         """Wait up to `wait_ms` for the lease."""
-        def give_back(code: int) -> Iterator[Plan[Any]]:
-            if code == lib.MCDS_AMBIGUOUS or tenure.remaining > 0:
-                yield tenure._release_plan()
-
         return Plan(self._acquiring.acquire, self._acquiring.acquire_start,
                     (self._opened.handle, wait_ms, tenure._held), take_none, tenure,
-                    give_back=give_back)
+                    give_back=tenure._give_back)
+
+    def _try_plan(self, tenure: H) -> Plan[Optional[H]]:
+        """Acquire the lease, or None where others hold it."""
+        return Plan(self._acquiring.try_acquire, self._acquiring.try_acquire_start,
+                    (self._opened.handle, tenure._held), take_tenure, tenure,
+                    give_back=tenure._give_back)
 
 
 class LockPlans(Leased):
+    #: The most holders that share a lock.
+    SHARED_MAX: int = lib.MCDS_LOCK_SHARED_MAX
+
     def _try_acquire(self) -> Plan[Optional[Lease]]:
         """Acquire the lock, or return None where another holds it. Nothing renews this lease.
 
@@ -266,9 +284,7 @@ class LockPlans(Leased):
         True
         >>> lease.release()
         """
-        lease = ffi.new("mcds_lease *")
-        return Plan(self._acquiring.try_acquire, self._acquiring.try_acquire_start,
-                    (self._opened.handle, lease), take_lease, (self._opened, lease))
+        return self._try_plan(Lease(self._opened, ffi.new("mcds_lease *")))
 
     def _holder(self) -> Plan[Optional[Holder]]:
         """Who holds the lock; None where it is free."""
@@ -288,7 +304,7 @@ class LockPlans(Leased):
         if seen is not None:
             out.fence, out.tenure = seen.fence, seen.tenure
         return Plan(lib.mcds_lock_watch, lib.mcds_lock_watch_start,
-                    (self._opened.handle, as_ms(wait), out), take_holder, out)
+                    (self._opened.handle, as_short_ms(wait), out), take_holder, out)
 
     def _break(self) -> Plan[bool]:
         """Take the lock from its holder, which gets Lost. False: it was free."""
@@ -360,9 +376,6 @@ class Block(Leased):
 
 class Lock(Block, LockPlans):
     """A lock with leases. A with block holds it."""
-
-    #: The most holders that share a lock.
-    SHARED_MAX: int = lib.MCDS_LOCK_SHARED_MAX
 
     try_acquire = waiting(LockPlans._try_acquire)
     holder = waiting(LockPlans._holder)

@@ -13,7 +13,7 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import check
-from .plan import (Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_ms, as_time_ms,
+from .plan import (Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_ms, as_short_ms, as_time_ms,
                    awaited, encode_name, from_time_ms, new_options, new_sized, started,
                    take_found, take_none, waiting)
 from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records
@@ -42,7 +42,7 @@ def open_log(core: Core, name: Bytes, *, by_arrival: bool = False, late: Optiona
     >>> [event.data for event in log]
     [b'v42 on web3']
     """
-    key = (by_arrival, as_ms(late), as_ms(retention), as_ms(chunk), as_ms(ahead))
+    key = (by_arrival, as_short_ms(late), as_ms(retention), as_ms(chunk), as_short_ms(ahead))
     options = new_options("mcds_log_options", flags=lib.MCDS_LOG_BY_ARRIVAL * by_arrival,
                           late_ms=key[1], retention_ms=key[2], chunk_ms=key[3], ahead_ms=key[4])
     return core.open("log", encode_name(name), options, key, Damage())
@@ -238,14 +238,14 @@ class Log(LogPlans):
         for record in Stream(self._scan(to_range(first, last, limit, newest_first))):
             yield to_event(record)
 
-    def follow(self, cursor: Optional[LogCursor] = None, pause: float = 0.5) -> Iterator[Event]:
+    def follow(self, cursor: Optional[LogCursor] = None, pause: Seconds = 0.5) -> Iterator[Event]:
         """Events as they are put, for ever; looks again after `pause` seconds without any."""
         cursor = cursor or LogCursor()
         while True:
             events = self.tail(cursor)
             yield from events
             if not events:
-                time.sleep(pause)
+                time.sleep(as_short_ms(pause) / 1000)
 
     def __iter__(self) -> Iterator[Event]:
         return self.events()
@@ -279,7 +279,7 @@ class AioLog(LogPlans):
             yield to_event(record)
 
     async def follow(self, cursor: Optional[LogCursor] = None,
-                     pause: float = 0.5) -> AsyncIterator[Event]:
+                     pause: Seconds = 0.5) -> AsyncIterator[Event]:
         """Events as they are put, for ever."""
         cursor = cursor or LogCursor()
         while True:
@@ -287,7 +287,7 @@ class AioLog(LogPlans):
             for event in events:
                 yield event
             if not events:
-                await asyncio.sleep(pause)
+                await asyncio.sleep(as_short_ms(pause) / 1000)
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self.events()

@@ -216,8 +216,8 @@ def as_array(items: Iterable[Bytes]) -> Tuple[Any, Any]:
     return ffi.new("mcds_bytes[]", pairs), pairs
 
 
-def as_ms(span: Optional[Seconds]) -> int:
-    """Milliseconds of a span; 0 for None, which is C's default."""
+def as_ms(span: Optional[Seconds], bits: int = 63) -> int:
+    """Milliseconds of a span, of fewer than `bits` bits; 0 for None, which is C's default."""
     if span is None:
         return 0
     ms = span / MS if isinstance(span, datetime.timedelta) else span * 1000
@@ -225,7 +225,14 @@ def as_ms(span: Optional[Seconds]) -> int:
         raise ValueError("a negative time span")
     if ms != ms:
         raise ValueError("a time span that is not a number")
+    if ms > (1 << bits) - 1024:
+        raise ValueError("a time span that is too long")
     return max(1, round(ms)) if ms > 0 else 0
+
+
+def as_short_ms(span: Optional[Seconds]) -> int:
+    """The same for an argument of type uint32_t: 49 days."""
+    return as_ms(span, 32)
 
 
 def as_time_ms(when: Optional[When]) -> int:
@@ -236,7 +243,10 @@ def as_time_ms(when: Optional[When]) -> int:
         if when.tzinfo is None:
             raise ValueError("a datetime without a zone")
         return (when - EPOCH) // MS
-    return round(when * 1000)
+    ms = when * 1000
+    if not -(1 << 62) < ms < 1 << 62:
+        raise ValueError("a time that is not a number, or too far away")
+    return round(ms)
 
 
 def from_time_ms(ms: int) -> datetime.datetime:

@@ -9,7 +9,7 @@ from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Opt
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, awaited,
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, as_short_ms, awaited,
                    encode_name, new_options, new_sized, new_value, read_value, started, take_found,
                    take_none, waiting)
 from .stream import collect_job, read_all
@@ -62,7 +62,7 @@ def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tr
     `next` returns None if no job is due, and a with statement needs a job: use it only where one must
     be there. A worker loops over `jobs`, or tests what `next` returns.
     """
-    options = {"visible_ms": as_ms(visible), "tries": tries,
+    options = {"visible_ms": as_short_ms(visible), "tries": tries,
                "flags": lib.MCDS_QUEUE_MAY_LOSE if may_lose else 0}
     return core.open("queue", encode_name(name), new_options("mcds_queue_options", **options),
                      tuple(options.values()), tries)
@@ -166,7 +166,7 @@ class QueuePlans(Structure):
             return found
 
         return Plan(lib.mcds_queue_next, lib.mcds_queue_next_start,
-                    (self._opened.handle, as_ms(wait), job, value), take, (job, value),
+                    (self._opened.handle, as_short_ms(wait), job, value), take, (job, value),
                     waits=bool(wait), give_back=give_back)
 
     def job(self, receipt: str) -> Any:

@@ -9,8 +9,8 @@ from ._binding import ffi, lib
 from .aio_lock import AioBlock, AioLease
 from .core import Core, Opened
 from .errors import error_of, text
-from .lock import LEASE_DEFAULT_MS, Block, Calls, Lease, Leased, LockOptions
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, as_ms, awaited, encode_name, new_options,
+from .lock import LEASE_DEFAULT_MS, Block, Calls, Lease, Leased, LockOptions, as_wait
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, as_short_ms, awaited, encode_name, new_options,
                    started, take_found, waiting)
 from .stream import collect_holder, new_buffer, records
 
@@ -36,7 +36,7 @@ class PermitHolder:
 
 
 def open_semaphore(core: Core, name: Bytes, permits: int = 0, *, ttl: Optional[Seconds] = None,
-                   label: Bytes = b"", wait: Optional[float] = None,
+                   label: Bytes = b"", wait: Optional[Seconds] = None,
                    renew: bool = True) -> Opened:
     """A semaphore: at most `permits` holders (1 to 60) at a time; the other options are as of a lock.
 
@@ -48,11 +48,11 @@ def open_semaphore(core: Core, name: Bytes, permits: int = 0, *, ttl: Optional[S
     >>> s.semaphore("builds", 3).resize(2)
     0
     """
-    lease_ms = as_ms(ttl)
+    lease_ms = as_short_ms(ttl)
     label = encode_name(label)
     shown = ffi.new("char[]", label)
     options = new_options("mcds_semaphore_options", permits=permits, lease_ms=lease_ms, label=shown)
-    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, wait, renew)
+    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, as_wait(wait), renew)
     return core.open("semaphore", encode_name(name), options, (permits, lease_ms, label, chosen),
                      chosen)
 
@@ -87,15 +87,6 @@ class AioPermit(AioLease):
         return int(self._held.slot)
 
 
-def take_permit(code: int, out: Any) -> Optional[Permit]:
-    opened, held = out
-    if code == lib.MCDS_BUSY:
-        return None
-    if code != 0:
-        raise error_of(code)
-    return Permit(opened, held)
-
-
 def take_holders(code: int, buffer: Any) -> List[PermitHolder]:
     if code not in (0, NOT_FOUND):
         raise error_of(code)
@@ -122,9 +113,7 @@ class SemaphorePlans(Leased):
 
     def _try_acquire(self) -> Plan[Optional[Permit]]:
         """Acquire a permit, or return None where others hold all. Nothing renews its lease."""
-        held = ffi.new("mcds_permit *")
-        return Plan(self._calls.try_acquire, self._calls.try_acquire_start,
-                    (self._opened.handle, held), take_permit, (self._opened, held))
+        return self._try_plan(Permit(self._opened, ffi.new("mcds_permit *")))
 
     def _holders(self) -> Plan[List[PermitHolder]]:
         """The holders, in the order of their slots."""
@@ -180,6 +169,19 @@ class AioSemaphore(SemaphorePlans, AioBlock):
 
     def _new_aio(self) -> Any:
         return AioPermit(self._opened, self._runner, ffi.new("mcds_permit *"))
+
+    async def try_acquire(self) -> Optional[AioPermit]:
+        """Acquire a permit, or return None where others hold all. Nothing renews its lease.
+
+        >>> async def main():
+        ...     permit = await s.aio.semaphore("aio", 1).try_acquire()
+        ...     print(permit.slot, await s.aio.semaphore("aio", 1).try_acquire())
+        ...     await permit.release()
+        >>> asyncio.run(main())
+        0 None
+        """
+        permit: Optional[AioPermit] = await self._try_acquire_aio()
+        return permit
 
     async def acquire(self) -> AioPermit:
         """Wait for a permit as long as the option `wait` says, then Busy. Nothing renews its lease."""

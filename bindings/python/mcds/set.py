@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 from typing import Any, AsyncIterator, Iterable, Iterator, List, MutableSet, Tuple
 
@@ -204,6 +205,15 @@ class AioSet(SetPlans):
     has = awaited(SetPlans._has)
     read = awaited(SetPlans._read)
     drop = awaited(SetPlans._drop)
+
+    async def remove(self, element: Bytes) -> None:
+        """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
+        if not await self.take(element):
+            raise NotFound(f"set {self.name!r}: no element {encode(element)!r}")
+
+    async def update(self, elements: Iterable[Bytes]) -> None:
+        """Add many elements; their requests travel together."""
+        await asyncio.gather(*(self.add(element) for element in elements))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """All elements, in parts that another thread reads."""

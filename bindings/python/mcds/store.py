@@ -20,7 +20,7 @@ from .lock import Lock, open_lock
 from .log import Log, open_log
 from .pipeline import Pipeline
 from .once import Once, open_once
-from .plan import Bytes, Seconds, as_ms, encode_name, new_options, opens
+from .plan import Bytes, Seconds, as_short_ms, encode_name, new_options, opens
 from .queue import Queue, open_queue
 from .semaphore import Semaphore, open_semaphore
 from .set import Bag, Sequence, Set, open_bag, open_sequence, open_set
@@ -69,7 +69,7 @@ class Store:
     semaphore = opens(open_semaphore, Semaphore)
 
     def __init__(self, uri: str, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> None:
-        options = new_options("mcds_options", timeout_ms=as_ms(timeout))
+        options = new_options("mcds_options", timeout_ms=as_short_ms(timeout))
         prefix = ffi.NULL if ns is None else ffi.new("char[]", encode_name(ns))
         options.ns = prefix
         self._uri = uri
@@ -89,7 +89,7 @@ class Store:
 
     def limit_timeout(self, timeout: Optional[Seconds]) -> None:
         """Limit each operation that begins from now on; None ends the limit."""
-        lib.mcds_limit_timeout(self._core.handle, as_ms(timeout))
+        lib.mcds_limit_timeout(self._core.handle, as_short_ms(timeout))
 
     def structures(self) -> Iterator[Tuple[str, bytes]]:
         """(noun, name) of each structure in the store. Slow on memcached: for people.

@@ -78,6 +78,44 @@ def test_every_structure(s: mcds.Store) -> None:
     run(main())
 
 
+#: What a collection of Python has.
+ONLY_WAITING = {"isdisjoint", "pop", "clear", "pairs", "keys", "values", "popitem", "setdefault", "update"}
+
+
+def test_each_method_can_be_awaited() -> None:
+    """The classes of asyncio have the methods of those that wait."""
+    names = [name for name in vars(mcds.Aio) if hasattr(mcds.Store, name) and name[0] != "_"]
+    assert len(names) == 20
+    with mcds.open("memory:") as s:
+        for name in names:
+            more: Any = {"views": (lambda page, slot: 0, lambda page, slot, n: None),
+                         "striped_counter": (2,)}.get(name, ())
+            options = {"may_lose": True} if name == "queue" else {}
+            waiting = getattr(s, name)("n", *more, **options)
+            awaited = getattr(s.aio, name)("n", *more, **options)
+            lacks = {one for one in dir(waiting) if one[0] != "_"} - set(dir(awaited))
+            assert lacks <= (ONLY_WAITING if name in ("set", "bag", "sequence", "table") else set()), name
+
+
+def test_collections(s: mcds.Store) -> None:
+    async def main() -> None:
+        await s.aio.list("l").extend(str(i) for i in range(5000))
+        assert [value async for value in s.aio.list("l")] == [b"%d" % i for i in range(5000)]
+        await s.aio.set("s").update(["a", "b"])
+        await s.aio.set("s").remove("a")
+        with pytest.raises(mcds.NotFound):
+            await s.aio.set("s").remove("a")
+        assert [element async for element in s.aio.set("s")] == [b"b"]
+
+        @s.aio.cache("c").cached(key=lambda user: f"/{user}", tags=lambda user: [user])
+        async def render(user: str) -> str:
+            return user * 2
+
+        assert await render("a") == await render("a") == b"aa"
+
+    run(main())
+
+
 def test_thousands_in_flight(s: mcds.Store) -> None:
     """More than the pipeline takes at once; other tasks run meanwhile."""
     async def main() -> None:

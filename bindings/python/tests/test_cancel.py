@@ -144,6 +144,24 @@ def test_what_a_request_under_way_claims_is_given_back(name: str, s: mcds.Store)
     run(main())
 
 
+def test_a_try_that_was_cancelled_is_given_back(s: mcds.Store) -> None:
+    async def main() -> None:
+        for turns in range(3):
+            tries = [asyncio.ensure_future(s.aio.lock("l", ttl=600).try_acquire()),
+                     asyncio.ensure_future(s.aio.semaphore("p", 1, ttl=600).try_acquire())]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            for task in tries:
+                task.cancel()
+            for task in tries:
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            await is_idle(s.aio)
+            assert await is_unheld(s.aio.lock("l")) and await has_permits(s.aio)
+
+    run(main())
+
+
 @pytest.mark.parametrize("name", ["queue.next", "once.begin strict", "cache.look"])
 def test_a_result_that_the_task_does_not_get_is_given_back(name: str, s: mcds.Store) -> None:
     """The awaiting task is cancelled between the result and its own next step."""

@@ -290,6 +290,26 @@ def test_aio_semaphore(s: mcds.Store) -> None:
     asyncio.run(run())
 
 
+def test_aio_tries(s: mcds.Store) -> None:
+    async def main() -> None:
+        aio = s.aio
+        lease = await aio.lock("l", ttl=30).try_acquire()
+        assert lease is not None and lease.fence > 0 and not lease.lost
+        assert await aio.lock("l").try_acquire() is None
+        await lease.renew()
+        await lease.release()
+        leases = [await aio.lock("l", shared=True).try_acquire() for _ in range(2)]
+        assert all(leases) and await aio.lock("l").try_acquire() is None
+        permits = [await aio.semaphore("p", 2).try_acquire() for _ in range(3)]
+        permit, second, third = permits
+        assert permit is not None and second is not None and third is None
+        assert {permit.slot, second.slot} == {0, 1}
+        await permit.release()
+        assert len(await aio.semaphore("p").holders()) == 1
+
+    asyncio.run(main())
+
+
 def test_a_watch_follows_the_holders(s: mcds.Store, opener: Opener) -> None:
     with opener() as other:
         lock = s.lock("l")

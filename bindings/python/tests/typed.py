@@ -38,6 +38,8 @@ async def awaited(s: mcds.Store) -> None:
     assert_type(await (await s.aio.cache("c").look("k")).put("v"), bool)
     async with s.aio.lock("l") as lease:
         assert_type(lease, mcds.AioLease)
+    assert_type(await s.aio.lock("l").try_acquire(), Optional[mcds.AioLease])
+    assert_type(await s.aio.semaphore("p", 1).try_acquire(), Optional[mcds.AioPermit])
     async for element in s.aio.set("x"):
         assert_type(element, bytes)
 
