@@ -21,6 +21,14 @@ static struct mcds__operation **first_of(struct mcds__lines *lines, uint64_t pla
     return link;
 }
 
+/* The deadline is 0 if the caller has ended its wait. */
+static void expect_late(struct mcds__lines *lines, const struct mcds__operation *operation)
+{
+    int64_t late_ns = operation->deadline_ns > 0 ? operation->deadline_ns : 1;
+    if (lines->late_ns == 0 || late_ns < lines->late_ns)
+        lines->late_ns = late_ns;
+}
+
 void mcds__lines_join(struct mcds__lines *lines, struct mcds__operation *operation,
                       uint64_t place)
 {
@@ -28,9 +36,11 @@ void mcds__lines_join(struct mcds__lines *lines, struct mcds__operation *operati
     struct mcds__operation **link = first_of(lines, place);
     struct mcds__operation *first = *link;
     operation->line = place;
-    operation->next_in_line = NULL;
+    operation->next_in_line = operation->before_in_line = NULL;
     lines->waiting++;
+    expect_late(lines, operation);
     if (first != NULL) {
+        operation->before_in_line = first->line_end;
         first->line_end->next_in_line = operation;
         first->line_end = operation;
         return;
@@ -63,13 +73,13 @@ static void wake_first(struct mcds__operation *first, const struct mcds__operati
     first->wake_ns = 0;
 }
 
-void mcds__lines_leave(struct mcds__lines *lines, struct mcds__operation *operation)
+static void leave_first(struct mcds__lines *lines, struct mcds__operation **link)
 {
-    uint32_t slot = slot_of(operation->line);
-    struct mcds__operation **link = first_of(lines, operation->line);
+    struct mcds__operation *operation = *link;
     struct mcds__operation *next = operation->next_in_line;
-    assert(*link == operation);
+    uint32_t slot = slot_of(operation->line);
     if (next != NULL) {
+        next->before_in_line = NULL;
         next->other_line = operation->other_line;
         next->line_end = operation->line_end;
         wake_first(next, operation);
@@ -79,6 +89,27 @@ void mcds__lines_leave(struct mcds__lines *lines, struct mcds__operation *operat
     *link = next;
     if (lines->firsts[slot] == NULL)
         lines->taken &= ~(UINT64_C(1) << slot);
+}
+
+static void leave_middle(struct mcds__operation *first, struct mcds__operation *operation)
+{
+    struct mcds__operation *next = operation->next_in_line;
+    assert(!operation->uses_line && operation->before_in_line != NULL);
+    operation->before_in_line->next_in_line = next;
+    if (next != NULL)
+        next->before_in_line = operation->before_in_line;
+    else
+        first->line_end = operation->before_in_line;
+}
+
+void mcds__lines_leave(struct mcds__lines *lines, struct mcds__operation *operation)
+{
+    struct mcds__operation **link = first_of(lines, operation->line);
+    assert(*link != NULL && operation->line != 0);
+    if (*link == operation)
+        leave_first(lines, link);
+    else
+        leave_middle(*link, operation);
     if (!operation->uses_line)
         lines->waiting--;
     operation->uses_line = false;
@@ -140,9 +171,28 @@ struct mcds__operation *mcds__lines_due(struct mcds__lines *lines, uint32_t *slo
     return NULL;
 }
 
+struct mcds__operation *mcds__lines_late(struct mcds__lines *lines, const mcds_env *env)
+{
+    struct mcds__operation *late = NULL;
+    if (lines->waiting == 0 || lines->late_ns == 0 ||
+        (lines->late_ns > 1 && lines->late_ns > mcds__lines_now_ns(lines, env)))
+        return NULL;
+    lines->late_ns = 0;
+    for (uint32_t slot = 0; (slot = next_taken(lines, slot)) < 64; slot++)
+        for (struct mcds__operation *o = lines->firsts[slot]; o != NULL; o = o->other_line)
+            for (struct mcds__operation *w = o->next_in_line; w != NULL; w = w->next_in_line)
+                if (w->deadline_ns <= mcds__lines_now_ns(lines, env)) {
+                    w->next = late;
+                    late = w;
+                } else {
+                    expect_late(lines, w);
+                }
+    return late;
+}
+
 int64_t mcds__lines_wake_ns(const struct mcds__lines *lines)
 {
-    int64_t wake_ns = INT64_MAX;
+    int64_t wake_ns = lines->waiting > 0 && lines->late_ns > 0 ? lines->late_ns : INT64_MAX;
     for (uint32_t slot = 0; lines->waiting > 0 && (slot = next_taken(lines, slot)) < 64; slot++)
         for (const struct mcds__operation *o = lines->firsts[slot]; o != NULL;
              o = o->other_line)

@@ -5,7 +5,8 @@
  * place, and has sent nothing. Only the first of a line tries again: when an operation leaves
  * the place, or at its wake_ns, because a place may also be used by other pipelines. When the
  * first continues, the next is first and tries at once. So operations continue in the order in
- * which they joined, and a long line costs no more than a short one.
+ * which they joined, and a long line costs no more than a short one. Each of the others wakes at its
+ * deadline, because the first may have a later one.
  *
  * While the first uses the place, the others of the line stay in it. So the first may do their work
  * too: it follows next_in_line and stores the results in their structs. */
@@ -26,6 +27,7 @@ struct mcds__lines {
     uint32_t waiting; /* operations */
     bool only_waits;  /* none is with the servers, or about to be sent */
     int64_t now_ns;   /* the monotonic clock in this pass of the pipeline; 0: not read yet */
+    int64_t late_ns;  /* no operation in a line has an earlier deadline; 0: none is in a line */
     uint64_t taken;   /* a bit for each of `firsts` */
     uint64_t seed;    /* of places that are hashes of keys, which users may have chosen */
     /* Under way at the places, by the hash of the place. */
@@ -51,7 +53,7 @@ static inline bool mcds__lines_stays(const struct mcds__operation *operation,
         return step != MCDS__DONE;
     return step == MCDS__SLEEP && operation->wanted == operation->line;
 }
-/* The first of a line leaves it. The next one is first and wakes at once. */
+/* An operation leaves its line. If it was the first, the next one is first and wakes at once. */
 void mcds__lines_leave(struct mcds__lines *lines, struct mcds__operation *operation);
 /* The first of a line uses its place, and stays the first until it leaves the line. */
 void mcds__lines_use(struct mcds__lines *lines, struct mcds__operation *operation);
@@ -79,6 +81,14 @@ static inline int64_t mcds__lines_now_ns(struct mcds__lines *lines, const mcds_e
  * *slot, which is 0 at the start. */
 struct mcds__operation *mcds__lines_due(struct mcds__lines *lines, uint32_t *slot,
                                         const mcds_env *env);
+/* Returns the operations, linked by `next`, that are not the first of their line and whose deadline
+ * has passed. */
+struct mcds__operation *mcds__lines_late(struct mcds__lines *lines, const mcds_env *env);
+/* An operation that is not the first of its line has another deadline, which has passed. */
+static inline void mcds__lines_note_late(struct mcds__lines *lines)
+{
+    lines->late_ns = 1;
+}
 /* The time at which the next of them wakes; INT64_MAX: none waits. */
 int64_t mcds__lines_wake_ns(const struct mcds__lines *lines);
 /* Whether another operation of the same pipeline waits for this place. */

@@ -93,10 +93,11 @@ struct mcds__operation {
     bool uses_line;  /* it is the first of its line and uses the place */
     uint32_t bytes;  /* that it has under way at `place`, engine/line_wait.h */
     struct mcds__operation *next_in_line;
-    struct mcds__operation *line_end;   /* of the first: the last of the line */
-    struct mcds__operation *other_line; /* of the first: the first of another line */
-    struct mcds__shared *shared;        /* with the operations of the same combined batch */
-    mcds_batch batch;                   /* down to here all is zero or NULL at the start */
+    struct mcds__operation *before_in_line; /* NULL: it is the first */
+    struct mcds__operation *line_end;       /* of the first: the last of the line */
+    struct mcds__operation *other_line;     /* of the first: the first of another line */
+    struct mcds__shared *shared;            /* with the operations of the same combined batch */
+    mcds_batch batch;                       /* down to here all is zero or NULL at the start */
     mcds_buffer values;
     uint8_t values_room[MCDS__VALUES_CAPACITY];
 };

@@ -515,12 +515,14 @@ static void a_full_disk_keeps_room_for_drops(void **state)
     static char value[3000];
     mcds_lock *lock = NULL;
     mcds_lease lease = MCDS_LEASE_INIT;
+    mcds_lock_options longer = MCDS_LOCK_OPTIONS_INIT;
     mcds_table *table = NULL;
     mcds_list *list = NULL;
+    longer.lease_ms = 3600000;
     mcds_store *store = open_store(file, "?sync=async", NULL);
     assert_int_equal(mcds_table_open(store, "t", NULL, &table), MCDS_OK);
     assert_int_equal(mcds_list_open(store, "l", NULL, &list), MCDS_OK);
-    assert_int_equal(mcds_lock_open(store, "k", NULL, &lock), MCDS_OK);
+    assert_int_equal(mcds_lock_open(store, "k", &longer, &lock), MCDS_OK);
     assert_int_equal(mcds_lock_try_acquire(lock, &lease), MCDS_OK);
     int refused = 0;
     for (int i = 0; i < 1500; i++) {

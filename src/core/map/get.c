@@ -381,7 +381,8 @@ static enum mcds__step map_get_begin(struct mcds__map_get *get,
                : map_get_ask_at(get, operation, depth);
 }
 
-enum mcds__step mcds__map_get_step(struct mcds__map_get *get, struct mcds__operation *operation)
+static enum mcds__step map_get_step_on(struct mcds__map_get *get,
+                                       struct mcds__operation *operation)
 {
     assert(get->stage <= GET_UNPROVED);
     switch (get->stage) {
@@ -394,4 +395,12 @@ enum mcds__step mcds__map_get_step(struct mcds__map_get *get, struct mcds__opera
     default:
         return map_get_take_replies(get, operation);
     }
+}
+
+enum mcds__step mcds__map_get_step(struct mcds__map_get *get, struct mcds__operation *operation)
+{
+    enum mcds__step step = map_get_step_on(get, operation);
+    if (step == MCDS__DONE) /* the caller may go on with something else */
+        mcds__line_release(operation);
+    return step;
 }

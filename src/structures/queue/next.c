@@ -102,6 +102,7 @@ static enum mcds__step end_round(struct mcds__queue_next *next, int64_t wake_ms)
 {
     struct mcds__operation *operation = &next->base;
     assert(next->wait_until_ns <= operation->deadline_ns || operation->ends_wait);
+    assert(!operation->uses_line);
     if (next->job->is_held)
         return ask_held_done(next);
     mcds__queue_set_idle(next->work.queue, true);
