@@ -65,11 +65,17 @@ void mcds__lines_unuse(struct mcds__lines *lines, struct mcds__operation *operat
     lines->waiting++;
 }
 
+static void learn_obstacle(struct mcds__operation *operation,
+                           const struct mcds__operation *other)
+{
+    operation->obstacle = other->obstacle;
+    operation->obstacle_peer = other->obstacle_peer;
+}
+
 /* This operation has left the place for which the other is the first that waits. */
 static void wake_first(struct mcds__operation *first, const struct mcds__operation *operation)
 {
-    first->obstacle = operation->obstacle;
-    first->obstacle_peer = operation->obstacle_peer;
+    learn_obstacle(first, operation);
     first->wake_ns = 0;
 }
 
@@ -182,6 +188,7 @@ struct mcds__operation *mcds__lines_late(struct mcds__lines *lines, const mcds_e
         for (struct mcds__operation *o = lines->firsts[slot]; o != NULL; o = o->other_line)
             for (struct mcds__operation *w = o->next_in_line; w != NULL; w = w->next_in_line)
                 if (w->deadline_ns <= mcds__lines_now_ns(lines, env)) {
+                    learn_obstacle(w, o);
                     w->next = late;
                     late = w;
                 } else {

@@ -82,7 +82,7 @@ static inline int64_t mcds__lines_now_ns(struct mcds__lines *lines, const mcds_e
 struct mcds__operation *mcds__lines_due(struct mcds__lines *lines, uint32_t *slot,
                                         const mcds_env *env);
 /* Returns the operations, linked by `next`, that are not the first of their line and whose deadline
- * has passed. */
+ * has passed. They learn what has kept the first from being sent. */
 struct mcds__operation *mcds__lines_late(struct mcds__lines *lines, const mcds_env *env);
 /* An operation that is not the first of its line has another deadline, which has passed. */
 static inline void mcds__lines_note_late(struct mcds__lines *lines)

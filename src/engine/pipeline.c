@@ -94,7 +94,6 @@ static void pipeline_sleep(mcds_pipeline *pipeline, struct mcds__operation *oper
 {
     if (operation->ends_wait)
         mcds__operation_expire(operation);
-    /* While it uses one place it is called for no other: it tries again at its time. */
     if (operation->wanted == 0 || operation->uses_line) {
         operation->next = pipeline->sleeping;
         pipeline->sleeping = operation;
@@ -175,29 +174,20 @@ static void advance_parts(mcds_pipeline *pipeline, mcds_batch *combined)
         shared.release(shared.made);
 }
 
-/* They end, or go on without waiting. */
-static void wake_late(mcds_pipeline *pipeline)
-{
-    struct mcds__operation *list = mcds__lines_late(&pipeline->lines, pipeline->env);
-    while (list != NULL) {
-        struct mcds__operation *operation = list;
-        list = operation->next;
-        pipeline_advance(pipeline, operation);
-    }
-}
-
 static void wake_lines(mcds_pipeline *pipeline)
 {
     struct mcds__operation *first;
     uint32_t slot = 0, left = pipeline->unfinished;
     pipeline->lines.now_ns = 0;
-    wake_late(pipeline);
     while (left-- > 0 &&
            (first = mcds__lines_due(&pipeline->lines, &slot, pipeline->env)) != NULL) {
         pipeline->lines.only_waits = pipeline->outbox_count + pipeline->sent_count == 0;
         pipeline_advance(pipeline, first);
     }
     pipeline->lines.only_waits = false;
+    struct mcds__operation *late = mcds__lines_late(&pipeline->lines, pipeline->env);
+    for (; (first = late) != NULL; pipeline_advance(pipeline, first))
+        late = first->next;
 }
 
 static void wake_sleepers(mcds_pipeline *pipeline)
@@ -498,11 +488,10 @@ int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
 int mcds_pipeline_end_wait(mcds_pipeline *pipeline, uint64_t tag)
 {
     int result = check_taker(pipeline, &tag, "end_wait");
-    if (result == MCDS_OK && !mcds__pool_end_wait(&pipeline->pool, tag))
-        result = MCDS_NOT_FOUND;
-    if (result == MCDS_OK)
-        mcds__lines_note_late(&pipeline->lines);
-    return result;
+    if (result != MCDS_OK)
+        return result;
+    mcds__lines_note_late(&pipeline->lines);
+    return mcds__pool_end_wait(&pipeline->pool, tag) ? MCDS_OK : MCDS_NOT_FOUND;
 }
 
 bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline)

@@ -470,8 +470,8 @@ static enum mcds__step map_update_begin(struct mcds__map_update *update,
     return map_update_ask_at(update, operation, depth);
 }
 
-static enum mcds__step map_update_step_on(struct mcds__map_update *update,
-                                          struct mcds__operation *operation)
+enum mcds__step mcds__map_update_step_on(struct mcds__map_update *update,
+                                         struct mcds__operation *operation)
 {
     assert(update->stage <= UPDATE_GROWING);
     switch (update->stage) {
@@ -492,13 +492,4 @@ static enum mcds__step map_update_step_on(struct mcds__map_update *update,
     default:
         return take_rewrite(update, operation);
     }
-}
-
-enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
-                                      struct mcds__operation *operation)
-{
-    enum mcds__step step = map_update_step_on(update, operation);
-    if (step == MCDS__DONE) /* the caller may go on with something else */
-        mcds__line_release(operation);
-    return step;
 }

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "core/map/sequence.h"
+#include "engine/line_wait.h"
 
 enum mcds__step mcds__map_finish(struct mcds__map_update *update,
                                  struct mcds__operation *operation, int result,
@@ -70,4 +71,13 @@ bool mcds__map_counts_nowhere(const struct mcds__map_update *update)
     if (update->rewrite.fate == MCDS__MAP_NOT_IN_OPEN)
         return !update->is_late;
     return update->rewrite.fate == MCDS__MAP_VOID && update->deepest <= update->depth;
+}
+
+enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
+                                      struct mcds__operation *operation)
+{
+    enum mcds__step step = mcds__map_update_step_on(update, operation);
+    if (step == MCDS__DONE) /* the caller may go on with something else */
+        mcds__line_release(operation);
+    return step;
 }
