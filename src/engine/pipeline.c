@@ -488,10 +488,9 @@ int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
 int mcds_pipeline_end_wait(mcds_pipeline *pipeline, uint64_t tag)
 {
     int result = check_taker(pipeline, &tag, "end_wait");
-    if (result != MCDS_OK)
-        return result;
-    mcds__lines_note_late(&pipeline->lines);
-    return mcds__pool_end_wait(&pipeline->pool, tag) ? MCDS_OK : MCDS_NOT_FOUND;
+    if (result == MCDS_OK && !mcds__pool_end_wait(&pipeline->pool, tag))
+        result = MCDS_NOT_FOUND;
+    return result;
 }
 
 bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline)

@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "engine/line.h"
 #include "engine/operation.h"
 
 #define BITS_MIN 10
@@ -128,6 +129,7 @@ bool mcds__pool_end_wait(struct mcds__pool *pool, uint64_t tag)
         if (block->handle == NULL || operation->tag != tag)
             continue;
         operation->ends_wait = is_found = true;
+        mcds__lines_note_late(operation->lines);
         if (!operation->is_asked || operation->is_resting)
             mcds__operation_expire(operation);
     }
