@@ -200,7 +200,7 @@ static void locks(void **state)
     mcds_lock_options options = MCDS_LOCK_OPTIONS_INIT;
     options.lease_ms = 49;
     REFUSED(mcds_lock_open(store, "k", &options, &lock), OUT_OF_RANGE, "lock", "k", "",
-            "lease_ms", "50 to 86400000", "49");
+            "lease_ms", "0 or 50 to 86400000", "49");
     options.lease_ms = 0;
     options.label = many_bytes;
     REFUSED(mcds_lock_open(store, "k", &options, &lock), TOO_LONG, "lock", "k", "", "label",
@@ -270,7 +270,7 @@ static void visits(void **state)
     options.members = 0;
     options.period_ms = UINT64_MAX;
     REFUSED(mcds_visitors_open(store, "v", &options, &visitors), OUT_OF_RANGE, "visitors", "v",
-            "", "period_ms", "1000 to 31622400000", "18446744073709551615");
+            "", "period_ms", "0 or 1000 to 31622400000", "18446744073709551615");
     assert_int_equal(mcds_online_open(store, "o", NULL, &online), MCDS_OK);
     REFUSED(mcds_online_beat(online, "", 0), EMPTY, "online", "o", "beat", "visitor", "", "");
     REFUSED(mcds_online_beat(online, NULL, 0), ARGUMENT_MISSING, "online", "o", "beat",
@@ -333,7 +333,7 @@ static void lists_and_logs(void **state)
     mcds_list_close(list);
     options.retention_ms = UINT64_MAX;
     REFUSED(mcds_log_open(store, "g", &options, &log), OUT_OF_RANGE, "log", "g", "",
-            "retention_ms", "1000 to 31622400000", "18446744073709551615");
+            "retention_ms", "0 or 1000 to 31622400000", "18446744073709551615");
     options.retention_ms = 1000000;
     options.chunk_ms = 1000;
     options.late_ms = 900000;

@@ -135,8 +135,5 @@ enum mcds__step mcds__map_finish_done(struct mcds__map_update *update,
                                       struct mcds__operation *operation);
 enum mcds__step mcds__map_finish_over(struct mcds__map_update *update,
                                       struct mcds__operation *operation);
-/* One step of an update that may keep a line when it is done. */
-enum mcds__step mcds__map_update_step_on(struct mcds__map_update *update,
-                                         struct mcds__operation *operation);
 
 #endif

@@ -180,6 +180,7 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
     if (operation->result == MCDS_NOT_FOUND)
         return make(update, operation);
     if (operation->result != MCDS_OK) {
+        mcds__line_release(operation);
         if (update->doubt)
             operation->result = MCDS_AMBIGUOUS;
         return MCDS__DONE;
@@ -470,8 +471,8 @@ static enum mcds__step map_update_begin(struct mcds__map_update *update,
     return map_update_ask_at(update, operation, depth);
 }
 
-enum mcds__step mcds__map_update_step_on(struct mcds__map_update *update,
-                                         struct mcds__operation *operation)
+enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
+                                      struct mcds__operation *operation)
 {
     assert(update->stage <= UPDATE_GROWING);
     switch (update->stage) {

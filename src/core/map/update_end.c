@@ -10,6 +10,7 @@ enum mcds__step mcds__map_finish(struct mcds__map_update *update,
 {
     if (update->doubt && result != MCDS_OK)
         result = MCDS_AMBIGUOUS;
+    mcds__line_release(operation); /* the caller may go on with something else */
     return mcds__operation_explain(operation, result, detail);
 }
 
@@ -50,6 +51,7 @@ enum mcds__step mcds__map_fail(struct mcds__map_update *update,
                                struct mcds__operation *operation, const mcds_reply *reply)
 {
     (void)mcds__operation_fail(operation, reply);
+    mcds__line_release(operation);
     operation->result = update->doubt ? MCDS_AMBIGUOUS : operation->result;
     return MCDS__DONE;
 }
@@ -71,13 +73,4 @@ bool mcds__map_counts_nowhere(const struct mcds__map_update *update)
     if (update->rewrite.fate == MCDS__MAP_NOT_IN_OPEN)
         return !update->is_late;
     return update->rewrite.fate == MCDS__MAP_VOID && update->deepest <= update->depth;
-}
-
-enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
-                                      struct mcds__operation *operation)
-{
-    enum mcds__step step = mcds__map_update_step_on(update, operation);
-    if (step == MCDS__DONE) /* the caller may go on with something else */
-        mcds__line_release(operation);
-    return step;
 }
