@@ -58,9 +58,18 @@ void mcds__lines_use(struct mcds__lines *lines, struct mcds__operation *operatio
     lines->waiting--;
 }
 
+/* Those whose work it has done may be late. */
+static void end_lead(struct mcds__lines *lines, struct mcds__operation *operation)
+{
+    if (operation->leads_line)
+        mcds__lines_note_late(lines);
+    operation->leads_line = false;
+}
+
 void mcds__lines_unuse(struct mcds__lines *lines, struct mcds__operation *operation)
 {
     assert(operation->uses_line);
+    end_lead(lines, operation);
     operation->uses_line = false;
     lines->waiting++;
 }
@@ -118,6 +127,7 @@ void mcds__lines_leave(struct mcds__lines *lines, struct mcds__operation *operat
         leave_middle(*link, operation);
     if (!operation->uses_line)
         lines->waiting--;
+    end_lead(lines, operation);
     operation->uses_line = false;
     operation->line = 0;
 }
@@ -177,24 +187,37 @@ struct mcds__operation *mcds__lines_due(struct mcds__lines *lines, uint32_t *slo
     return NULL;
 }
 
+/* Add the late operations of this line to the list, and return it. */
+static struct mcds__operation *add_late(struct mcds__lines *lines,
+                                        const struct mcds__operation *first,
+                                        struct mcds__operation *list, int64_t now_ns)
+{
+    if (first->leads_line)
+        return list;
+    for (struct mcds__operation *o = first->next_in_line; o != NULL; o = o->next_in_line)
+        if (o->deadline_ns <= now_ns) {
+            learn_obstacle(o, first);
+            o->next = list;
+            list = o;
+        } else {
+            expect_late(lines, o);
+        }
+    return list;
+}
+
 struct mcds__operation *mcds__lines_late(struct mcds__lines *lines, const mcds_env *env)
 {
-    struct mcds__operation *late = NULL;
-    if (lines->waiting == 0 || lines->late_ns == 0 ||
-        (lines->late_ns > 1 && lines->late_ns > mcds__lines_now_ns(lines, env)))
+    struct mcds__operation *list = NULL;
+    if (lines->waiting == 0 || lines->late_ns == 0)
+        return NULL;
+    int64_t now_ns = mcds__lines_now_ns(lines, env);
+    if (lines->late_ns > now_ns)
         return NULL;
     lines->late_ns = 0;
     for (uint32_t slot = 0; (slot = next_taken(lines, slot)) < 64; slot++)
         for (struct mcds__operation *o = lines->firsts[slot]; o != NULL; o = o->other_line)
-            for (struct mcds__operation *w = o->next_in_line; w != NULL; w = w->next_in_line)
-                if (w->deadline_ns <= mcds__lines_now_ns(lines, env)) {
-                    learn_obstacle(w, o);
-                    w->next = late;
-                    late = w;
-                } else {
-                    expect_late(lines, w);
-                }
-    return late;
+            list = add_late(lines, o, list, now_ns);
+    return list;
 }
 
 int64_t mcds__lines_wake_ns(const struct mcds__lines *lines)

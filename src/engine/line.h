@@ -8,8 +8,8 @@
  * which they joined, and a long line costs no more than a short one. Each of the others wakes at its
  * deadline, because the first may have a later one.
  *
- * While the first uses the place, the others of the line stay in it. So the first may do their work
- * too: it follows next_in_line and stores the results in their structs. */
+ * The first may also do the work of the others: it sets leads_line, follows next_in_line and stores
+ * the results in their structs. Until it leaves the line, the others stay in it, also the late ones. */
 #ifndef MCDS_ENGINE_LINE_H
 #define MCDS_ENGINE_LINE_H
 
@@ -27,9 +27,10 @@ struct mcds__lines {
     uint32_t waiting; /* operations */
     bool only_waits;  /* none is with the servers, or about to be sent */
     int64_t now_ns;   /* the monotonic clock in this pass of the pipeline; 0: not read yet */
-    int64_t late_ns;  /* no operation in a line has an earlier deadline; 0: none is in a line */
-    uint64_t taken;   /* a bit for each of `firsts` */
-    uint64_t seed;    /* of places that are hashes of keys, which users may have chosen */
+    int64_t
+        late_ns; /* not later than the deadline of any that is not a first; 0: there is none */
+    uint64_t taken; /* a bit for each of `firsts` */
+    uint64_t seed;  /* of places that are hashes of keys, which users may have chosen */
     /* Under way at the places, by the hash of the place. */
     uint32_t bytes[1 << MCDS__LINES_BITS];
     /* The first of each line, by the hash of its place. */
@@ -59,8 +60,8 @@ void mcds__lines_leave(struct mcds__lines *lines, struct mcds__operation *operat
 void mcds__lines_use(struct mcds__lines *lines, struct mcds__operation *operation);
 /* It no longer uses the place, and leaves the line after this step. */
 void mcds__lines_unuse(struct mcds__lines *lines, struct mcds__operation *operation);
-/* An operation leaves its place. The first that waits for the place wakes at once, and takes over
- * the obstacle that has kept the other from being sent. */
+/* An operation leaves its place. The first that waits for the place wakes at once, with the obstacle
+ * of the operation that left. */
 void mcds__lines_call(struct mcds__lines *lines, const struct mcds__operation *operation,
                       uint64_t place);
 /* From now on `length` bytes of this operation are under way at the place. False: the place has
@@ -82,9 +83,9 @@ static inline int64_t mcds__lines_now_ns(struct mcds__lines *lines, const mcds_e
 struct mcds__operation *mcds__lines_due(struct mcds__lines *lines, uint32_t *slot,
                                         const mcds_env *env);
 /* Returns the operations, linked by `next`, that are not the first of their line and whose deadline
- * has passed. They learn what has kept the first from being sent. */
+ * has passed. Each gets the obstacle of the first. */
 struct mcds__operation *mcds__lines_late(struct mcds__lines *lines, const mcds_env *env);
-/* An operation that is not the first of its line has another deadline, which has passed. */
+/* The deadline of an operation that may be in a line has changed, and has passed. */
 static inline void mcds__lines_note_late(struct mcds__lines *lines)
 {
     lines->late_ns = 1;

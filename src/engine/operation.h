@@ -91,6 +91,7 @@ struct mcds__operation {
     uint64_t line;   /* the place in whose line it is; 0: in none */
     uint64_t wanted; /* the place for which it sleeps; 0: it sleeps for itself */
     bool uses_line;  /* it is the first of its line and uses the place */
+    bool leads_line; /* it also does the work of others of its line */
     uint32_t bytes;  /* that it has under way at `place`, engine/line_wait.h */
     struct mcds__operation *next_in_line;
     struct mcds__operation *before_in_line; /* NULL: it is the first */

@@ -400,7 +400,7 @@ static enum mcds__step map_get_step_on(struct mcds__map_get *get,
 enum mcds__step mcds__map_get_step(struct mcds__map_get *get, struct mcds__operation *operation)
 {
     enum mcds__step step = map_get_step_on(get, operation);
-    if (step == MCDS__DONE) /* the caller may go on with something else */
+    if (step == MCDS__DONE) /* the caller may continue with something else */
         mcds__line_release(operation);
     return step;
 }

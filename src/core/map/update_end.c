@@ -10,7 +10,7 @@ enum mcds__step mcds__map_finish(struct mcds__map_update *update,
 {
     if (update->doubt && result != MCDS_OK)
         result = MCDS_AMBIGUOUS;
-    mcds__line_release(operation); /* the caller may go on with something else */
+    mcds__line_release(operation); /* the caller may continue with something else */
     return mcds__operation_explain(operation, result, detail);
 }
 

@@ -48,6 +48,7 @@ static void gather_group(struct mcds__window_mark *window)
         assert(!other->is_decided);
         window->followers++;
     }
+    window->operation->leads_line = window->followers > 0;
 }
 
 /* The next of a group. */
