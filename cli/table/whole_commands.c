@@ -67,10 +67,9 @@ const struct verb rm_verbs[] = {
      .done = "dropped",
      .help =
          "Drop every structure of each NAME, whatever its noun, as ls finds it. Names them and "
-         "asks first; without a terminal, --yes is needed. --all needs -N in the same line, "
-         "also "
-         "if a profile sets the namespace: a forgotten setting must not "
-         "erase one. Prints noun, name and 'dropped'. As "
+         "asks first; without a terminal, --yes is needed. --all needs -N on the command line, "
+         "even if a profile sets it, so that no namespace is erased by mistake. Prints noun, "
+         "name and 'dropped'. As "
          "slow as ls. A name that ls prints as ~ and a hash (over 100 bytes) must be dropped "
          "by its noun's drop with the whole name. ls may list a dropped lock or "
          "semaphore for a minute. "

@@ -241,7 +241,7 @@ int mcds__fail_with(const mcds_error *error)
     return error->result;
 }
 
-/* A number of more than 1 is the least one beside 0. */
+/* If `min` > 1, the allowed numbers are 0 and `min` to `max`. */
 static void write_given(char *out, size_t capacity, uint64_t min, uint64_t max)
 {
     if (min <= 1)
