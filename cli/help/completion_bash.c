@@ -233,7 +233,7 @@ void completion_print_bash(const struct noun *nouns)
 }
 
 /* A file that zsh loads at the first completion is the body of a function with the name of the file:
- * it defines the real one and calls it. A COMMAND is completed as a line of its own. */
+ * it defines the real one and calls it. zsh completes a COMMAND as it does without mcds. */
 void completion_print_zsh(const struct noun *nouns)
 {
     output_print("#compdef mcds\n"

@@ -61,7 +61,7 @@ static const char conditions[] = "\n"
                                  "end\n";
 
 /* The lists that the script asks for when it completes. The names are those of ls, which makes no
- * store; a slow store, or a failure, gives none. A COMMAND is completed as a line of its own. */
+ * store; a slow store, or a failure, gives none. fish completes a COMMAND as it does without mcds. */
 static const char functions[] =
     "function __mcds_names\n"
     "    string match -q '*create=*' -- \"$MCDS_STORE\" (commandline -opc); and return\n"

@@ -144,7 +144,7 @@ static void run_line(struct shell *shell, char *text, size_t length)
         set_output(shell, shell->command);
     }
     free_command(&shell->line.command);
-    /* a line with a process of its own has printed there itself */
+    /* a line that runs in a process of its own has printed there itself */
     if (!output_flush(&shell->session->output) ||
         (shell->last == STATUS_IO && !output_is_read(0)))
         shell->is_over = true;

@@ -14,7 +14,7 @@ void deadline_close(void);
 /* From now until deadline_close, ends each wait after half a second. Safe in a signal handler. */
 void deadline_end_waits(void);
 
-/* Sets the clock back to that of the system, in a process that opens stores of its own. */
+/* Restores the clock of the system, in a child process that opens stores of its own. */
 void deadline_reset(void);
 
 #endif

@@ -27,8 +27,8 @@ struct mcds__lines {
     uint32_t waiting; /* operations */
     bool only_waits;  /* none is with the servers, or about to be sent */
     int64_t now_ns;   /* the monotonic clock in this pass of the pipeline; 0: not read yet */
-    int64_t
-        late_ns; /* not later than the deadline of any that is not a first; 0: there is none */
+    /* A lower bound of the deadlines of the operations after the first ones; 0: there are none. */
+    int64_t late_ns;
     uint64_t taken; /* a bit for each of `firsts` */
     uint64_t seed;  /* of places that are hashes of keys, which users may have chosen */
     /* Under way at the places, by the hash of the place. */

@@ -33,7 +33,7 @@ struct mcds__handle *mcds__pool_give(struct mcds__pool *pool, void *operation);
 void mcds__pool_release(struct mcds__pool *pool, struct mcds__handle *handle);
 /* The same for an operation that owns memory, which is freed or kept. */
 struct mcds__handle *mcds__pool_end(struct mcds__pool *pool, struct mcds__operation *operation);
-/* The operation with this tag sleeps no longer. It still gets the replies to what it has sent.
+/* End the sleep of the operation with this tag. It still gets the replies to its requests.
  * False: none has the tag. */
 bool mcds__pool_end_wait(struct mcds__pool *pool, uint64_t tag);
 /* An operation that ends leaves the memory of its values to later ones, because an allocator

@@ -219,8 +219,8 @@ static enum mcds__step ask_swap(struct mcds__map_rewrite *rewrite, struct mcds__
     return mcds__operation_ask(operation, parent_request(rewrite), 1);
 }
 
-/* Encode the children of a key that is sealed, or was given the value of a sealed one. Both give
- * the same children, so every client makes the same ones. False: no memory. */
+/* Encode the children from a value that was sealed, or is about to be sealed. Both values give the
+ * same children, so every client makes the same ones. False: no memory. */
 static bool make_children(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                           struct mcds__bucket *bucket, int64_t now_ms)
 {
