@@ -114,12 +114,15 @@ bool mcds__map_take_room_check(const struct mcds__map_update *update);
 bool mcds__map_counts_nowhere(const struct mcds__map_update *update);
 
 /* The ends of an update. A failure is AMBIGUOUS while the record is in doubt. The second: with the
- * result of this reply. The third: the store has refused the append. The fourth: the deadline has
- * passed: other clients rewrote the key, or the store could not be reached. The fifth: the same, or
- * this process has no memory to rewrite the key. */
+ * failure that the operation has. The third: with the result of this reply. The fourth: the store
+ * has refused the append. The fifth: the deadline has passed: other clients rewrote the key, or the
+ * store could not be reached. The sixth: the same, or this process has no memory to rewrite the
+ * key. */
 enum mcds__step mcds__map_finish(struct mcds__map_update *update,
                                  struct mcds__operation *operation, int result,
                                  const mcds_reason *detail);
+enum mcds__step mcds__map_finish_failed(const struct mcds__map_update *update,
+                                        struct mcds__operation *operation);
 enum mcds__step mcds__map_fail(struct mcds__map_update *update,
                                struct mcds__operation *operation, const mcds_reply *reply);
 enum mcds__step mcds__map_fail_append(struct mcds__map_update *update,

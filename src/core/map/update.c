@@ -59,9 +59,8 @@ static enum mcds__step take_refused_rewrite(struct mcds__map_update *update,
         update->number = rewrite->number;
         return prove(update, operation);
     }
-    if (update->stage == UPDATE_RESOLVING)
-        return mcds__map_fail_append(update, operation);
-    return mcds__map_finish(update, operation, operation->result, operation->detail);
+    return update->stage == UPDATE_RESOLVING ? mcds__map_fail_append(update, operation)
+                                             : mcds__map_finish_failed(update, operation);
 }
 
 /* Continue the rewriting of the key, or finish after it. */
@@ -179,12 +178,8 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
     update->place.stage = 0;
     if (operation->result == MCDS_NOT_FOUND)
         return make(update, operation);
-    if (operation->result != MCDS_OK) {
-        mcds__line_release(operation);
-        if (update->doubt)
-            operation->result = MCDS_AMBIGUOUS;
-        return MCDS__DONE;
-    }
+    if (operation->result != MCDS_OK)
+        return mcds__map_finish_failed(update, operation);
     if (update->doubt && place->life.number != update->life.number)
         return mcds__map_finish_over(update, operation);
     mcds__map_update_set_life(update, &place->life);
@@ -471,8 +466,8 @@ static enum mcds__step map_update_begin(struct mcds__map_update *update,
     return map_update_ask_at(update, operation, depth);
 }
 
-enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
-                                      struct mcds__operation *operation)
+static enum mcds__step map_update_step_on(struct mcds__map_update *update,
+                                          struct mcds__operation *operation)
 {
     assert(update->stage <= UPDATE_GROWING);
     switch (update->stage) {
@@ -493,4 +488,13 @@ enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
     default:
         return take_rewrite(update, operation);
     }
+}
+
+enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
+                                      struct mcds__operation *operation)
+{
+    enum mcds__step step = map_update_step_on(update, operation);
+    if (step == MCDS__DONE) /* the caller may continue with something else */
+        mcds__line_release(operation);
+    return step;
 }

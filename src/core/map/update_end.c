@@ -2,7 +2,6 @@
 #include <assert.h>
 
 #include "core/map/sequence.h"
-#include "engine/line_wait.h"
 
 enum mcds__step mcds__map_finish(struct mcds__map_update *update,
                                  struct mcds__operation *operation, int result,
@@ -10,7 +9,6 @@ enum mcds__step mcds__map_finish(struct mcds__map_update *update,
 {
     if (update->doubt && result != MCDS_OK)
         result = MCDS_AMBIGUOUS;
-    mcds__line_release(operation); /* the caller may continue with something else */
     return mcds__operation_explain(operation, result, detail);
 }
 
@@ -47,13 +45,19 @@ enum mcds__step mcds__map_finish_over(struct mcds__map_update *update,
     return mcds__map_finish(update, operation, MCDS_AMBIGUOUS, MCDS__WHY(DROPPED_MEANWHILE));
 }
 
+enum mcds__step mcds__map_finish_failed(const struct mcds__map_update *update,
+                                        struct mcds__operation *operation)
+{
+    assert(operation->result != MCDS_OK);
+    operation->result = update->doubt ? MCDS_AMBIGUOUS : operation->result;
+    return MCDS__DONE;
+}
+
 enum mcds__step mcds__map_fail(struct mcds__map_update *update,
                                struct mcds__operation *operation, const mcds_reply *reply)
 {
     (void)mcds__operation_fail(operation, reply);
-    mcds__line_release(operation);
-    operation->result = update->doubt ? MCDS_AMBIGUOUS : operation->result;
-    return MCDS__DONE;
+    return mcds__map_finish_failed(update, operation);
 }
 
 enum mcds__step mcds__map_fail_append(struct mcds__map_update *update,
