@@ -52,24 +52,25 @@ void completed_print_verbs(const struct verb *first)
         output_print("%s ", verb->word);
 }
 
-static bool runs_program(const struct noun *noun)
+/* The verb of `NOUN NAME -- COMMAND`, or NULL. */
+static const struct verb *unsaid_runner(const struct noun *noun)
 {
-    const struct verb *verb = noun->verbs;
-    while (verb->word != NULL && !takes_program(verb))
-        verb++;
-    return verb->word != NULL;
+    const struct verb *verb = is_whole_command(noun) ? noun->verbs : find_verb(noun, "run");
+    return verb != NULL && takes_program(verb) ? verb : NULL;
 }
 
-void completed_print_runners(const struct noun *nouns, char between)
+void completed_programs(const struct noun *nouns,
+                        void (*print)(const char *noun, const char *verb, size_t least))
 {
-    bool is_first = true;
     for (const struct noun *noun = nouns; noun->word != NULL; noun++) {
-        if (!runs_program(noun))
-            continue;
-        if (!is_first)
-            output_print("%c", between);
-        output_print("%s", noun->word);
-        is_first = false;
+        const struct verb *unsaid = unsaid_runner(noun);
+        for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++) {
+            bool runs = takes_program(verb);
+            if (verb->word[0] != '\0' && (runs || unsaid != NULL))
+                print(noun->word, verb->word, runs ? 2 + needed_arguments(verb) : 0);
+        }
+        if (unsaid != NULL)
+            print(noun->word, "*", 1 + needed_arguments(unsaid));
     }
 }
 

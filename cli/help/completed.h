@@ -29,8 +29,11 @@ const char *completed_noun(const struct noun *noun);
 void completed_print_nouns(const struct noun *nouns, bool only_structures);
 void completed_print_verbs(const struct verb *first);
 
-/* The nouns of which a verb runs a COMMAND. */
-void completed_print_runners(const struct noun *nouns, char between);
+/* Prints for each verb that runs a COMMAND the number of words, from the noun on, that come before
+ * its --. The verb is * where it is left out, after the other verbs of its noun, which have 0: they
+ * run none. */
+void completed_programs(const struct noun *nouns,
+                        void (*print)(const char *noun, const char *verb, size_t least));
 
 /* Its word, and its letter if it has one. */
 void completed_print_option(int id, char between);

@@ -50,18 +50,22 @@ static const char add_names[] =
     "    COMPREPLY+=($(compgen -P \"$3\" -W \"$1\" -- \"$2\"))\n"
     "}\n";
 
-/* Readline divides words at = and : too. The words of the shell are in w, and the last one is
- * completed; the reply is without the part before the last division. */
+/* Readline divides words at = and : too. The words of the shell are in w, the number of the first part
+ * of each in first, and the last one is completed; the reply is without the part before the last
+ * division. */
 static const char find_words[] =
     "_mcds() {\n"
     "    local rest=$COMP_LINE gap token strip= part i n=-1\n"
-    "    local -a w given\n"
-    "    w=() given=() COMPREPLY=()\n"
+    "    local -a w first given\n"
+    "    w=() first=() given=() COMPREPLY=()\n"
     "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
     "        token=${COMP_WORDS[i]} gap=$rest\n"
     "        [[ ! $token ]] || gap=${rest%%\"$token\"*}\n"
     "        rest=${rest#*\"$token\"}\n"
-    "        if [[ $n -lt 0 || $gap == [[:space:]]* ]]; then n=$((n + 1)); w[n]=$token\n"
+    "        if [[ $n -lt 0 || $gap == [[:space:]]* ]]; then\n"
+    "            n=$((n + 1))\n"
+    "            w[n]=$token\n"
+    "            first[n]=$i\n"
     "        else w[n]+=$token; fi\n"
     "    done\n"
     "    for i in ':' '='; do\n"
@@ -168,40 +172,83 @@ static void print_topics(const struct noun *nouns)
     output_print("    esac\n");
 }
 
-/* Up to the pattern of the options whose value is the next word. */
+/* Reads the words before the last one, $@, up to the -- of a COMMAND; program is their number, or 0. The
+ * commands that run one, and the options whose value is the next word, follow. */
 static const char read_words[] =
-    "_mcds_reply() {\n"
-    "    local word=${w[n]} noun= verb= count=0 option= over= i words=\n"
-    "    for ((i = 1; i < n; i++)); do\n"
+    "_mcds_read() {\n"
+    "    local word at=0 seen=0 least\n"
+    "    noun= verb= count=0 option= over= program=0 given=()\n"
+    "    for word; do\n"
+    "        at=$((at + 1))\n"
     "        if [[ $option ]]; then\n"
     "            case $option in\n"
-    "            -s|--store|-N|--namespace|--profile) given+=(\"$option\" \"${w[i]}\") ;;\n"
+    "            -s|--store|-N|--namespace|--profile) given+=(\"$option\" \"$word\") ;;\n"
     "            esac\n"
     "            option=\n"
     "            continue\n"
     "        fi\n"
-    "        case ${over:+x}${w[i]} in\n"
-    "        --) case $noun in\n"
-    "            ";
+    "        if [[ $word == -- ]]; then\n"
+    "            case $noun/$verb in\n";
+
+static const char read_options[] =
+    "            *) least=0 ;;\n"
+    "            esac\n"
+    "            if [[ $least -gt 0 && ( $over || $seen -ge $least ) ]]; then\n"
+    "                program=$at\n"
+    "                return\n"
+    "            fi\n"
+    "            if [[ ! $over ]]; then over=1; continue; fi\n"
+    "        fi\n"
+    "        case ${over:+x}$word in\n"
+    "        ";
+
+static const char keep_words[] =
+    ") option=$word ;;\n"
+    "        --store=*|--namespace=*|--profile=*) given+=(\"$word\") ;;\n"
+    "        -?*) ;;\n"
+    "        *) seen=$((seen + 1))\n"
+    "           if [[ ! $noun ]]; then noun=$word\n"
+    "           elif [[ ! $verb ]]; then verb=$word\n"
+    "           else count=$((count + 1)); fi ;;\n"
+    "        esac\n"
+    "    done\n"
+    "}\n";
+
+static void print_program(const char *noun, const char *verb, size_t least)
+{
+    output_print("            %s/%s) least=%zu ;;\n", noun, verb, least);
+}
+
+static void print_read(const struct noun *nouns)
+{
+    output_print("%s", read_words);
+    completed_programs(nouns, print_program);
+    output_print("%s", read_options);
+    completed_print_value_options('|');
+    output_print("%s", keep_words);
+}
+
+/* Completes the COMMAND that begins with the word $1: with bash-completion, where it is there, as
+ * without mcds. */
+static const char complete_program[] =
+    "_mcds_program() {\n"
+    "    local name\n"
+    "    for name in _comp_command_offset _command_offset; do\n"
+    "        declare -F $name >/dev/null || continue\n"
+    "        strip=\n"
+    "        $name ${first[$1]}\n"
+    "        return\n"
+    "    done\n"
+    "    (($1 < n)) || _mcds_lines \"$word\" '' %s < <(compgen -c -- \"$word\")\n"
+    "    _mcds_files \"$word\" ''\n"
+    "}\n";
 
 static void print_reply(const struct noun *nouns)
 {
-    output_print("%s", read_words);
-    completed_print_runners(nouns, '|');
-    output_print(") COMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\"))\n"
-                 "                return ;;\n"
-                 "            esac\n"
-                 "            over=1 ;;\n"
-                 "        ");
-    completed_print_value_options('|');
-    output_print(") option=${w[i]} ;;\n"
-                 "        --store=*|--namespace=*|--profile=*) given+=(\"${w[i]}\") ;;\n"
-                 "        -?*) ;;\n"
-                 "        *) if [[ ! $noun ]]; then noun=${w[i]}\n"
-                 "           elif [[ ! $verb ]]; then verb=${w[i]}\n"
-                 "           else count=$((count + 1)); fi ;;\n"
-                 "        esac\n"
-                 "    done\n"
+    output_print("_mcds_reply() {\n"
+                 "    local word=${w[n]} noun verb count option over program words=\n"
+                 "    _mcds_read \"${w[@]:1:$((n - 1))}\"\n"
+                 "    if ((program > 0)); then _mcds_program $((program + 1)); return; fi\n"
                  "    if [[ $option ]]; then _mcds_value \"$word\" ''; return; fi\n"
                  "    if [[ ! $over && $word == --*=* ]]; then\n"
                  "        option=${word%%%%=*}\n"
@@ -227,6 +274,8 @@ void completion_print_bash(const struct noun *nouns)
 {
     output_print("%s%s", add_lines, add_names);
     print_values(nouns);
+    print_read(nouns);
+    output_print("%s", complete_program);
     print_reply(nouns);
     output_print("%s", find_words);
     output_print("complete -F _mcds mcds\n");
@@ -240,12 +289,12 @@ void completion_print_zsh(const struct noun *nouns)
                  "autoload -U +X bashcompinit && bashcompinit\n");
     completion_print_bash(nouns);
     output_print("_mcds_zsh() {\n"
-                 "    local at=${words[(i)--]}\n"
-                 "    if ((at < CURRENT)) && [[ \" ${words[2,at-1]} \" == *' '(");
-    completed_print_runners(nouns, '|');
-    output_print(")' '* ]]; then\n"
-                 "        shift $at words\n"
-                 "        ((CURRENT -= at))\n"
+                 "    local noun verb count option over program\n"
+                 "    local -a given\n"
+                 "    _mcds_read \"${(@)words[2,CURRENT-1]}\"\n"
+                 "    if ((program > 0)); then\n"
+                 "        shift $((program + 1)) words\n"
+                 "        ((CURRENT -= program + 1))\n"
                  "        _normal\n"
                  "    else\n"
                  "        _bash_complete -F _mcds\n"

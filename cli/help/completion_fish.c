@@ -9,44 +9,53 @@
 
 #define CONDITION_CAPACITY 80
 
-/* Up to the options whose value is the next word. The words are those that are neither an option nor a
- * value of one, or begin with a -- and end if a COMMAND follows. */
+/* The words are those that are neither an option nor a value of one, or -- and the number of those before
+ * a COMMAND. The commands that run one, and the options whose value is the next word, follow. */
 static const char find_words[] = "# fish completion for mcds\n"
                                  "function __mcds_words\n"
                                  "    set -l given (commandline -opc)\n"
                                  "    set -e given[1]\n"
                                  "    set -l is_value false\n"
                                  "    set -l is_over false\n"
-                                 "    set -l noun\n"
+                                 "    set -l at 1\n"
                                  "    set -l words\n"
                                  "    for word in $given\n"
+                                 "        set at (math $at + 1)\n"
                                  "        if $is_value\n"
                                  "            set is_value false\n"
                                  "            continue\n"
                                  "        end\n"
-                                 "        if $is_over\n"
-                                 "            set -a words $word\n"
-                                 "            continue\n"
-                                 "        end\n"
                                  "        if test \"$word\" = --\n"
-                                 "            set is_over true\n"
-                                 "            contains -- \"$noun\" ";
+                                 "            set -l least 0\n"
+                                 "            switch \"$words[1]/$words[2]\"\n";
 
-static const char find_options[] = "; or continue\n"
-                                   "            printf '%s\\n' --\n"
-                                   "            return\n"
-                                   "        end\n"
-                                   "        switch $word\n"
-                                   "            case ";
+static const char find_options[] =
+    "            end\n"
+    "            if test $least -gt 0\n"
+    "                if $is_over; or test (count $words) -ge $least\n"
+    "                    printf '%s\\n' -- $at\n"
+    "                    return\n"
+    "                end\n"
+    "            end\n"
+    "            if not $is_over\n"
+    "                set is_over true\n"
+    "                continue\n"
+    "            end\n"
+    "        end\n"
+    "        if not $is_over\n"
+    "            switch $word\n"
+    "                case ";
 
 /* Conditions: the words are those of $argv, or begin with them. */
 static const char conditions[] = "\n"
-                                 "                set is_value true\n"
-                                 "            case '-?*'\n"
-                                 "            case '*'\n"
-                                 "                test -n \"$noun\"; or set noun $word\n"
-                                 "                set -a words $word\n"
+                                 "                    set is_value true\n"
+                                 "                    continue\n"
+                                 "                case -\n"
+                                 "                case '-*'\n"
+                                 "                    continue\n"
+                                 "            end\n"
                                  "        end\n"
+                                 "        set -a words $word\n"
                                  "    end\n"
                                  "    test -n \"$words\"; and printf '%s\\n' $words\n"
                                  "end\n"
@@ -94,7 +103,11 @@ static const char functions[] =
     "    end\n"
     "end\n"
     "function __mcds_program\n"
-    "    complete --do-complete=(commandline -pc | string replace -r '^.*?\\s--\\s+' '')\n"
+    "    set -l words (__mcds_words)\n"
+    "    set -l given (commandline -opc)\n"
+    "    set -e given[1..$words[2]]\n"
+    "    set -q given[1]; and set given (string escape -- $given)\n"
+    "    complete --do-complete=(string join ' ' -- $given (commandline -ct))\n"
     "end\n"
     "complete -c mcds -f\n"
     "complete -c mcds -n '__mcds_begins --' -a '(__mcds_program)'\n";
@@ -178,10 +191,16 @@ static void print_verb(const struct noun *nouns, const struct noun *noun,
             print_option(nouns, begins, id);
 }
 
+static void print_program(const char *noun, const char *verb, size_t least)
+{
+    output_print("                case '%s/%s'\n                    set least %zu\n", noun,
+                 verb, least);
+}
+
 void completion_print_fish(const struct noun *nouns)
 {
     output_print("%s", find_words);
-    completed_print_runners(nouns, ' ');
+    completed_programs(nouns, print_program);
     output_print("%s", find_options);
     completed_print_value_options(' ');
     output_print("%s%s", conditions, functions);

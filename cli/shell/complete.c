@@ -27,13 +27,24 @@ static const struct parameter *find_option(const struct verb *verb, const char *
     return NULL;
 }
 
+/* A -- ends the options. After the arguments of a verb that runs a COMMAND, that begins. */
+static bool read_dashes(struct line_end *end)
+{
+    bool runs = end->verb != NULL && takes_program(end->verb);
+    if (end->options_over && !runs)
+        return false;
+    end->is_over = runs && (end->options_over || end->arguments >= needed_arguments(end->verb));
+    end->options_over = true;
+    return true;
+}
+
 static void read_word(struct line_end *end, const struct noun *nouns, const char *word)
 {
     if (end->option != NULL) {
         end->option = NULL;
-    } else if (strcmp(word, "--") == 0) {
-        end->is_over = true;
-    } else if (word[0] == '-' && word[1] != '\0' && !end->is_over) {
+    } else if (strcmp(word, "--") == 0 && read_dashes(end)) {
+        return;
+    } else if (word[0] == '-' && word[1] != '\0' && !end->options_over) {
         const struct parameter *option = find_option(end->verb, word);
         end->option = option != NULL && option->kind != KIND_FLAG ? option : NULL;
     } else if (end->noun == NULL) {
@@ -41,8 +52,9 @@ static void read_word(struct line_end *end, const struct noun *nouns, const char
         end->is_over = end->noun == NULL;
         if (end->noun != NULL && is_whole_command(end->noun))
             end->verb = &end->noun->verbs[0];
-    } else if (end->verb == NULL || (end->verb->word[0] == '\0' && end->arguments == 0 &&
-                                     word[0] != '\0' && find_verb(end->noun, word) != NULL)) {
+    } else if (end->verb == NULL ||
+               (end->verb->word[0] == '\0' && end->arguments == 0 && !end->options_over &&
+                word[0] != '\0' && find_verb(end->noun, word) != NULL)) {
         end->verb = find_verb(end->noun, word);
         end->is_over = end->verb == NULL;
     } else {
@@ -58,7 +70,7 @@ struct line_end read_line_end(const struct noun *nouns, const char *line, size_t
     char *copy = strndup(line, length);
     int last = (copy != NULL ? split_open_words(copy, words, WORDS_MAX, begin_out) : -1) - 1;
     assert(last < 0 || *begin_out <= length);
-    for (int i = 0; i < last; i++)
+    for (int i = 0; i < last && !end.is_over; i++)
         if (i > 0 || strcmp(words[0], "mcds") != 0)
             read_word(&end, nouns, words[i]);
     *typed_out = last >= 0 ? strdup(words[last]) : NULL;
@@ -120,10 +132,11 @@ static void add_argument(struct session *session, struct signals *signals,
     bool has_topic = parameter != NULL && strcmp(parameter->placeholder, "TOPIC") == 0;
     if (has_topic)
         add_nouns(session->nouns, typed, completion);
-    if (end->verb->word[0] == '\0' && end->arguments == 0)
+    if (end->verb->word[0] == '\0' && end->arguments == 0 && !end->options_over)
         add_verbs(end->noun, typed, completion);
     if (has_name || has_pattern)
-        names_add(session, signals, listed_noun(session, end->noun), typed, completion);
+        names_add(session, signals, listed_noun(session, end->noun), typed, end->options_over,
+                  completion);
 }
 
 static void add_choices(const struct noun *nouns, const struct parameter *option,
@@ -136,6 +149,22 @@ static void add_choices(const struct noun *nouns, const struct parameter *option
         (void)completion_add(completion, typed, option->choices[i]);
 }
 
+static void add_words(struct session *session, struct signals *signals,
+                      const struct line_end *end, const char *typed,
+                      struct completion *completion)
+{
+    if (end->option != NULL)
+        add_choices(session->nouns, end->option, typed, completion);
+    else if (typed[0] == '-' && !end->options_over)
+        add_options(end, typed, completion);
+    else if (end->noun == NULL)
+        add_nouns(session->nouns, typed, completion);
+    else if (end->verb == NULL)
+        add_verbs(end->noun, typed, completion);
+    else
+        add_argument(session, signals, end, typed, completion);
+}
+
 void complete(struct session *session, struct signals *signals, const char *line, size_t length,
               struct completion *completion)
 {
@@ -145,15 +174,7 @@ void complete(struct session *session, struct signals *signals, const char *line
     if (typed == NULL)
         return;
     completion->word_length = strlen(typed);
-    if (end.option != NULL)
-        add_choices(session->nouns, end.option, typed, completion);
-    else if (typed[0] == '-' && !end.is_over)
-        add_options(&end, typed, completion);
-    else if (end.noun == NULL && !end.is_over)
-        add_nouns(session->nouns, typed, completion);
-    else if (end.verb == NULL && end.noun != NULL && !end.is_over)
-        add_verbs(end.noun, typed, completion);
-    else if (end.verb != NULL && !end.is_over)
-        add_argument(session, signals, &end, typed, completion);
+    if (!end.is_over)
+        add_words(session, signals, &end, typed, completion);
     free(typed);
 }

@@ -12,7 +12,8 @@ struct line_end {
     const struct verb *verb;        /* NULL: not typed */
     size_t arguments;               /* typed after these */
     const struct parameter *option; /* whose value comes next, or NULL */
-    bool is_over;                   /* nothing to complete: after --, or an unknown word */
+    bool options_over;              /* after --: what begins with a minus is an argument */
+    bool is_over;                   /* nothing to complete: a COMMAND, or an unknown word */
 };
 
 /* Finds where the last word of a line begins, or the length of the line if the next word has not

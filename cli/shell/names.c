@@ -20,6 +20,7 @@
 struct listing_of_names {
     const struct noun *noun;
     const char *typed;
+    bool options_over;             /* the line has had -- */
     struct completion *completion; /* NULL: write them to `out` */
     int out;
 };
@@ -29,7 +30,8 @@ static bool visit(void *context, const mcds_listed *listed)
 {
     struct listing_of_names *names = context;
     bool is_other = names->noun != NULL && strcmp(listed->noun, names->noun->word) != 0;
-    if (is_other || strncmp(listed->name, names->typed, strlen(names->typed)) != 0)
+    bool is_option = listed->name[0] == '-' && !names->options_over;
+    if (is_other || is_option || strncmp(listed->name, names->typed, strlen(names->typed)) != 0)
         return true;
     if (names->completion != NULL)
         return completion_add(names->completion, names->typed, listed->name);
@@ -116,9 +118,10 @@ static void list_apart(struct session *session, struct signals *signals,
 }
 
 void names_add(struct session *session, struct signals *signals, const struct noun *noun,
-               const char *typed, struct completion *completion)
+               const char *typed, bool options_over, struct completion *completion)
 {
-    struct listing_of_names names = {.noun = noun, .typed = typed};
+    struct listing_of_names names = {
+        .noun = noun, .typed = typed, .options_over = options_over};
     if (session_is_private(session)) {
         names.completion = completion;
         list(session, &names);

@@ -15,6 +15,8 @@ const struct verb *find_verb(const struct noun *noun, const char *word);
 bool is_whole_command(const struct noun *noun);
 /* The index of the last argument. */
 size_t last_argument(const struct verb *verb);
+/* The number of arguments without which the verb is not complete. */
+size_t needed_arguments(const struct verb *verb);
 /* Whether the verb takes several last arguments, each for an operation of its own. */
 bool takes_each(const struct verb *verb);
 /* Whether the verb takes a program after --. */

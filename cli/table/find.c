@@ -35,6 +35,14 @@ size_t last_argument(const struct verb *verb)
     return count > 0 ? count - 1 : 0;
 }
 
+size_t needed_arguments(const struct verb *verb)
+{
+    size_t count = 0;
+    while (verb->arguments[count] != NULL && !verb->arguments[count]->optional)
+        count++;
+    return count;
+}
+
 bool takes_each(const struct verb *verb)
 {
     const struct parameter *last = verb->arguments[last_argument(verb)];

@@ -52,6 +52,8 @@ class CompletionTest(unittest.TestCase):
         self.run_to_end(["mcds", "lock", "chief", "--", "true"])
         self.run_to_end(["mcds", "table", "put", "hosts", "web", "10.0.0.3"])
         self.run_to_end(["mcds", "set", "add", "--", "-lead", "a"])
+        self.run_to_end(["mcds", "lock", "--", "-L", "--", "true"])
+        self.run_to_end(["mcds", "cache", "get", "--", "-k", "/", "--", "true"])
 
     def run_to_end(self, words, text=""):
         done = subprocess.run(words, env=self.environment, cwd=self.fixture.folder, input=text, capture_output=True, text=True, check=False,
@@ -86,7 +88,13 @@ class CompletionTest(unittest.TestCase):
             ("lock chief -- --nosuch|", ""),
             ("set scan |", ""),                 # a name with a minus belongs after --
             ("set scan -le|", ""),
-            ("set scan -- -l|", " -lead")])
+            ("set scan -- -l|", " -lead"),
+            ("lock acquire -- -|", " -L"),      # not a COMMAND: the verb runs none
+            ("lock acquire -- -L folder/f|", ""),
+            ("cache get -- -|", " -k"),         # nor before the arguments of one that does
+            ("cache get -- -k / -- cat folder/f|", " folder/file"),
+            ("lock -- -L -- mcds table get |", " hosts"),
+            ("leader chief -- mcds table get |", " hosts")])
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh(self):
@@ -96,6 +104,11 @@ class CompletionTest(unittest.TestCase):
             ("lock job -- mcds counter get c|", "lock job -- mcds counter get clicks"),
             ("set scan -- -l|", "set scan -- -lead"),
             ("set scan -le|", "set scan -le"),
+            ("lock acquire -- -|", "lock acquire -- -L"),  # not a COMMAND: the verb runs none
+            ("cache get -- -|", "cache get -- -k"),  # nor before the arguments of one that does
+            ("cache get -- -k / -- cat folder/f|", "cache get -- -k / -- cat folder/file"),
+            ("lock -- -L -- mcds counter get c|", "lock -- -L -- mcds counter get clicks"),
+            ("leader chief -- cat folder/f|", "leader chief -- cat folder/file"),
             ("counter get c|", "counter get clicks"),
             ("lock job --in|", "lock job --info"),
             ("-s l|", "-s lmdb:"),

@@ -77,9 +77,39 @@ static void knows_what_is_typed(void **state)
     end = read_end("ls --color ", 11, "");
     assert_string_equal(end.option->word, "color");
     assert_true(read_end("lock job -- sl", 12, "sl").is_over);
+    assert_true(read_end("nonsense counter ", 17, "").is_over);
     assert_true(read_end("nonsense add ", 13, "").is_over);
     assert_true(read_end("counter nonsense ", 17, "").is_over);
     assert_null(read_end("ls --json ", 10, "").option);
+}
+
+/* What is typed last is an argument, the one of this index, and not an option or a COMMAND. */
+static void expect_argument(const char *line, size_t begin, const char *typed, size_t index)
+{
+    struct line_end end = read_end(line, begin, typed);
+    assert_false(end.is_over);
+    assert_true(end.options_over);
+    assert_int_equal(end.arguments, index);
+}
+
+static void knows_what_follows_two_dashes(void **state)
+{
+    (void)state;
+    expect_argument("set scan -- -le", 12, "-le", 0);
+    expect_argument("set add -- -lead -", 17, "-", 1);
+    expect_argument("set add -- -- ", 14, "", 1);
+    expect_argument("-- counter get -x", 15, "-x", 0);
+    expect_argument("lock acquire -- -L", 16, "-L", 0);
+    expect_argument("lock -- -L", 8, "-L", 0);
+    expect_argument("lock -- release re", 16, "re", 1);
+    expect_argument("cache get -- -k", 13, "-k", 0);
+    expect_argument("cache get pages -- -k", 19, "-k", 1);
+    assert_false(read_end("set scan -le", 9, "-le").options_over);
+    assert_true(read_end("cache get pages / -- ca", 21, "ca").is_over);
+    assert_true(read_end("cache get -- -k / -- ca", 21, "ca").is_over);
+    assert_true(read_end("lock -- -L -- ca", 14, "ca").is_over);
+    assert_true(read_end("leader run chief -- ca", 20, "ca").is_over);
+    assert_true(read_end("leader chief -- ca", 16, "ca").is_over);
 }
 
 /* The text for the words, of which `typed` is there, is `text`; NULL: there is none. */
@@ -277,10 +307,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_last_word), cmocka_unit_test(refuses_what_is_no_line),
-        cmocka_unit_test(knows_what_is_typed), cmocka_unit_test(completes),
-        cmocka_unit_test(has_a_bound),         cmocka_unit_test(keeps_lines),
-        cmocka_unit_test(shortens_the_file),   cmocka_unit_test(keeps_no_link),
-        cmocka_unit_test(keeps_no_password),   cmocka_unit_test(does_without_a_home),
+        cmocka_unit_test(knows_what_is_typed), cmocka_unit_test(knows_what_follows_two_dashes),
+        cmocka_unit_test(completes),           cmocka_unit_test(has_a_bound),
+        cmocka_unit_test(keeps_lines),         cmocka_unit_test(shortens_the_file),
+        cmocka_unit_test(keeps_no_link),       cmocka_unit_test(keeps_no_password),
+        cmocka_unit_test(does_without_a_home),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

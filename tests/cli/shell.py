@@ -375,6 +375,11 @@ class PromptTest(TerminalTest):
         self.type(terminal, "ls --color al\t", "ls --color always")
         self.type(terminal, "\x15rm \t", "page views  ", "tags")
         self.type(terminal, "\x15lock job -- \t", "lock job --")
+        self.assertEqual(self.mcds("log", "put", "--", "-lead", "a").returncode, 0)
+        self.assertEqual(self.mcds("log", "put", "last", "a").returncode, 0)
+        self.type(terminal, "\x15log scan \t", "log scan last")  # -lead would be an option there
+        self.type(terminal, "\x15log scan -- -\t", "log scan -- -lead")
+        self.type(terminal, "\x15log scan -- la\t", "log scan -- last")
         terminal.type("\x15")
         self.end(terminal)
 

@@ -12,6 +12,11 @@ try() {
     _mcds
     echo "$1|" $(printf '%s\n' "${COMPREPLY[@]}" | sort)
 }
+a_command() { :; }
+# That of bash-completion: it completes the words from this one on as a line of their own.
+if [[ $1 ]]; then
+    eval "$1() { COMPREPLY=(\"[\${COMP_WORDS[*]:\$1}]\"); }"
+fi
 while IFS= read -r line; do
     try "${line%|}"
 done
@@ -22,6 +27,8 @@ mcds counter add 'c d$(touch made)' >/dev/null
 mcds -q set add colours red
 mcds -q set add -- -lead red
 mcds -q lock chief -- true
+mcds -q lock -- -L -- true
+mcds -q cache get -- -k / -- true
 mcds -N other counter add there >/dev/null
 mkdir -p folder/sub && touch folder/file 'folder/a b'
 printf 'namespace = mcds\n[web]\ntimeout = 2s\n [work]\nstore = memory:\n' >config
@@ -56,6 +63,21 @@ set scan |
 set scan -le|
 set scan -- -l|
 lock chief -- cat folder/f|
+lock chief -- cat folder/a|
+lock chief -- a_com|
+lock -- -L -- cat folder/f|
+lock -- -|
+lock -- -L -|
+lock acquire -- -|
+lock release -- -L -|
+lock acquire -- -L -- fold|
+cache get -- -|
+cache get -- -k fold|
+cache get -- -k / -- a_c|
+leader chief -- a_c|
+leader run chief -- a_c|
+limit run logins -- a_c|
+limit take logins -- a_c|
 leader who c|
 rm c|
 watch cl|
@@ -79,6 +101,13 @@ lock acquire job --token folder/f|
 views hit pages --database lmdb:folder/s|
 counter add x --timeout |
 END
+for function in _command_offset _comp_command_offset; do
+    bash try.bash "$function" <<'END'
+lock chief --lease=3s -- cat folder:f|
+lock -- -L -- ca|
+lock acquire -- -|
+END
+done
 ls
 mcds completion zsh | head -n 2
 mcds completion fish | grep -c 'complete -c mcds'
