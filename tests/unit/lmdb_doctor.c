@@ -94,6 +94,8 @@ static void files_that_others_may_write_are_a_problem(void **state)
     struct sought sought;
     char lock[128];
     mcds_store *store = open_store(fixture->file, "?mode=0660", NULL);
+    mcds_close(store);
+    store = open_store(fixture->file, "", NULL);
     assert_non_null(strstr(find_problem(store, "may write", &sought), "0660"));
     assert_int_equal(chmod(fixture->file, 0600), 0);
     (void)snprintf(lock, sizeof lock, "%s-lock", fixture->file);
@@ -102,6 +104,26 @@ static void files_that_others_may_write_are_a_problem(void **state)
     assert_non_null(strstr(find_problem(store, "0606", &sought), lock));
     assert_int_equal(chmod(fixture->directory, 0777), 0);
     assert_string_not_equal(find_problem(store, "directory", &sought), "");
+    mcds_close(store);
+}
+
+static void a_group_that_the_uri_asks_for_is_advice(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct sought sought;
+    mcds_store *store = open_store(fixture->file, "?mode=0660", NULL);
+    assert_string_equal(find_problem(store, "", &sought), "");
+    assert_string_not_equal(find_finding(store, "asks with mode=0660", &sought), "");
+    assert_int_equal(chmod(fixture->file, 0662), 0);
+    assert_non_null(strstr(find_problem(store, "may write", &sought), "0662"));
+    mcds_close(store);
+    assert_int_equal(chmod(fixture->file, 0660), 0);
+    store = open_store(fixture->file, "?mode=0660&create=0", NULL);
+    assert_string_equal(find_problem(store, "", &sought), "");
+    mcds_close(store);
+    store = open_store(fixture->file, "?mode=0666", NULL);
+    assert_int_equal(chmod(fixture->file, 0666), 0);
+    assert_non_null(strstr(find_problem(store, "may write", &sought), "0666"));
     mcds_close(store);
 }
 
@@ -182,6 +204,7 @@ int main(void)
         TEST(a_sound_store_has_no_problem),
         TEST(commits_are_counted),
         TEST(files_that_others_may_write_are_a_problem),
+        TEST(a_group_that_the_uri_asks_for_is_advice),
         TEST(a_file_of_another_user_is_a_problem),
         TEST(a_network_file_system_is_a_problem),
         TEST(who_reads_for_long_is_a_problem),

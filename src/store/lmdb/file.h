@@ -347,11 +347,15 @@ int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const c
 
 int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
                     bool (*visit)(void *context, mcds_bytes key), void *context);
-int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool full,
+/* Report the state of the file. `terms` has the options of the store's URI. */
+int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env,
+                        const struct mcds__lmdb_terms *terms,
                         bool (*finding)(void *context, const mcds_finding *finding),
                         void *context);
-/* Report the location of the files and the users that may read and write them. */
-void mcds__lmdb_tell_files(struct mcds__lmdb_file *file, struct mcds__report *report);
+/* Report the location of the files and the users that may read and write them. `mode` is that of the
+ * store's URI. */
+void mcds__lmdb_tell_files(struct mcds__lmdb_file *file, uint32_t mode,
+                           struct mcds__report *report);
 /* Report readers that keep old pages from being reused. */
 void mcds__lmdb_tell_readers(struct mcds__lmdb_file *file, uint64_t last_transaction,
                              struct mcds__report *report);

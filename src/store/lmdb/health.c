@@ -21,19 +21,36 @@
 static const char *const suffixes[] = {"", "-lock", "-writer"};
 #define SUFFIXES (sizeof suffixes / sizeof suffixes[0])
 
-/* A mutex in memory shared by several users contains pointers, which the C library follows. */
+/* Reports other users that may write a file: a problem, unless the store's URI lets the group write.
+ * A mutex in memory shared by several users contains pointers, which the C library follows. */
+static void tell_writers(const struct stat *status, uint32_t asked, struct mcds__report *report)
+{
+    unsigned mode = status->st_mode & 07777U;
+    unsigned writers = mode & SHARED_BITS;
+    if (writers == S_IWGRP && (asked & S_IWGRP) != 0)
+        mcds__report(
+            report, MCDS_ADVICE, "keep only users in that group who trust each other fully",
+            "group %lu may write the file, as the URI asks with mode=%04o; its users can "
+            "take over every program that uses the store",
+            (unsigned long)status->st_gid, (unsigned)asked);
+    else if (writers != 0)
+        mcds__report(report, MCDS_PROBLEM,
+                     writers == S_IWGRP
+                         ? "chmod g-w all three files, or give mode=0660 in the URI, if the "
+                           "users of the group trust each other fully"
+                         : "chmod go-w all three files, unless those users trust each other "
+                           "fully",
+                     "other users may write the file (mode %04o); they can take over every "
+                     "program that uses the store",
+                     mode);
+}
+
 static void tell_owner(const struct stat *status, struct mcds__report *report)
 {
     unsigned mode = status->st_mode & 07777U;
     unsigned long owner = status->st_uid;
     mcds__report(report, MCDS_FACT, "", "the file has mode %04o and belongs to user %lu", mode,
                  owner);
-    if ((mode & SHARED_BITS) != 0)
-        mcds__report(report, MCDS_PROBLEM,
-                     "chmod go-w all three files, unless those users trust each other fully",
-                     "other users may write the file (mode %04o); they can take over every "
-                     "program that uses the store",
-                     mode);
     if (status->st_uid != geteuid() && status->st_uid != 0)
         mcds__report(report, MCDS_PROBLEM,
                      "use a store of this user, unless both trust each other fully",
@@ -41,7 +58,8 @@ static void tell_owner(const struct stat *status, struct mcds__report *report)
                      owner, (unsigned long)geteuid());
 }
 
-static void tell_owners(const struct mcds__lmdb_file *file, struct mcds__report *report)
+static void tell_owners(const struct mcds__lmdb_file *file, uint32_t mode,
+                        struct mcds__report *report)
 {
     struct stat status;
     char path[PATH_MAX + 16];
@@ -49,8 +67,10 @@ static void tell_owners(const struct mcds__lmdb_file *file, struct mcds__report 
     report->subject = path;
     for (size_t i = 0; i < SUFFIXES; i++) {
         (void)snprintf(path, sizeof path, "%s%s", file->path, suffixes[i]);
-        if (stat(path, &status) == 0)
-            tell_owner(&status, report);
+        if (stat(path, &status) != 0)
+            continue;
+        tell_owner(&status, report);
+        tell_writers(&status, mode, report);
     }
     report->subject = subject;
 }
@@ -175,11 +195,12 @@ static void tell_clock(const struct mcds__lmdb_file *file, struct mcds__report *
             "step of it ends them early or late");
 }
 
-void mcds__lmdb_tell_files(struct mcds__lmdb_file *file, struct mcds__report *report)
+void mcds__lmdb_tell_files(struct mcds__lmdb_file *file, uint32_t mode,
+                           struct mcds__report *report)
 {
     tell_line(file, report);
     tell_clock(file, report);
-    tell_owners(file, report);
+    tell_owners(file, mode, report);
     tell_directory(file, report);
     tell_disk(file, report);
     tell_removal(file, report);

@@ -173,7 +173,8 @@ static void tell_writer(struct mcds__lmdb_file *file, const mcds_env *env,
                      (long long)process);
 }
 
-int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool full,
+int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env,
+                        const struct mcds__lmdb_terms *terms,
                         bool (*finding)(void *context, const mcds_finding *finding),
                         void *context)
 {
@@ -186,12 +187,12 @@ int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool 
     tell_figures(file, &figures, &report);
     if (!file->read_only)
         tell_writer(file, env, &report);
-    mcds__lmdb_tell_files(file, &report);
+    mcds__lmdb_tell_files(file, terms->mode, &report);
     mcds__lmdb_tell_readers(file, figures.info.me_last_txnid, &report);
     mcds__report(&report, MCDS_FACT, "",
                  "sync=%s; mcds backup copies it while it is used, cp does not",
-                 full ? "full" : "async");
-    if (!full)
+                 terms->full ? "full" : "async");
+    if (!terms->full)
         mcds__report(
             &report, MCDS_ADVICE, "use sync=full for what must not be lost",
             "sync=async: a power loss loses up to a second of writes and may damage the file");

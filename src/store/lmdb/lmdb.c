@@ -36,7 +36,7 @@
 struct backend {
     const mcds_env *env;
     struct mcds__lmdb_file *file;
-    bool full;
+    struct mcds__lmdb_terms terms;
 };
 
 /* An octal mode, as for chmod. The user that creates the file must be able to use it. */
@@ -79,13 +79,13 @@ static int backend_open(const struct mcds_uri *uri, const mcds_env *env, void **
     int result = read_mode(uri, &terms.mode);
     if (result != MCDS_OK)
         return result;
-    if (create == 0)
-        terms.mode = 0;
     struct backend *backend = mcds__allocate(env, sizeof *backend);
     if (backend == NULL)
         return mcds__fail_memory("store", NULL, NULL);
     backend->env = env;
-    backend->full = terms.full;
+    backend->terms = terms;
+    if (create == 0)
+        terms.mode = 0;
     result = mcds__lmdb_file_open(env, path, &terms, &backend->file);
     if (result != MCDS_OK) {
         mcds__free(env, backend);
@@ -101,7 +101,7 @@ static void backend_close(void *state)
     assert(backend->file->references > 0);
     /* In a child process the file belongs to the parent. */
     if (backend->file->forks == mcds__forks())
-        mcds__lmdb_file_close(backend->file, backend->full);
+        mcds__lmdb_file_close(backend->file, backend->terms.full);
     mcds__free(backend->env, backend);
 }
 
@@ -120,7 +120,7 @@ static void backend_capabilities(void *state, mcds_capabilities *out)
         .value_suppressed = true,
         .ttl_readable = true,
         .ordered_batch = true,
-        .durable = backend->full,
+        .durable = backend->terms.full,
         .expires = true,
         .ttl_unit_ms = 1,
         .value_max = MCDS__LMDB_VALUE_MAX,
@@ -220,7 +220,7 @@ static int backend_keys(void *state, mcds_bytes prefix,
 static int backend_inspect(void *state, mcds_inspect_cb visit, void *context)
 {
     struct backend *backend = state;
-    return mcds__lmdb_findings(backend->file, backend->env, backend->full, visit, context);
+    return mcds__lmdb_findings(backend->file, backend->env, &backend->terms, visit, context);
 }
 
 static int backend_backup(void *state, const char *path)
