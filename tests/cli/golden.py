@@ -73,6 +73,7 @@ def run(name, store, mcds):
         work = os.path.join(fixture.folder, "work")
         os.mkdir(work)
         environment = fixture.environment(mcds)
+        environment.pop("ASAN_OPTIONS")
         if store == "lmdb":
             environment = be_patient(fixture, environment)
         done = subprocess.run(["sh", "-c", PRELUDE, os.path.join(CASES, name + ".sh")], cwd=work,
