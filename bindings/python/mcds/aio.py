@@ -116,8 +116,7 @@ class Driver:
 
     def give_back(self, plan: Plan[Any], code: int) -> None:
         """Give back a claim that the operation has made and its caller does not get."""
-        if plan.give_back is not None:
-            self._run_each(plan.give_back(code))
+        self._run_each(plan.after(code))
 
     def _run_each(self, plans: Iterator[Plan[Any]]) -> None:
         def go_on(done: "asyncio.Future[Any]") -> None:
@@ -174,7 +173,7 @@ class Driver:
             else:
                 if not operation.cancelled():
                     operation.set_result(value)
-            if operation.cancelled():
+            if operation.cancelled() or plan.is_in_doubt(completion.result):
                 self.give_back(plan, completion.result)
 
     def _arm(self, has_more: bool) -> None:

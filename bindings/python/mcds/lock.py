@@ -153,7 +153,7 @@ class Tenure:
             self._failure = error if isinstance(error, Lost) else Lost(str(error))
 
     def _give_back(self, code: int) -> Iterator[Plan[Any]]:
-        """For an acquisition that nobody waits for any more."""
+        """For an acquisition whose caller does not get the lease."""
         if code == lib.MCDS_AMBIGUOUS or self.remaining > 0:
             yield self._release_plan()
 
@@ -263,7 +263,7 @@ class Leased(Structure):
         """Wait up to `wait_ms` for the lease."""
         return Plan(self._acquiring.acquire, self._acquiring.acquire_start,
                     (self._opened.handle, wait_ms, tenure._held), take_none, tenure,
-                    give_back=tenure._give_back)
+                    give_back=tenure._give_back, repeats=True)
 
     def _try_plan(self, tenure: H) -> Plan[Optional[H]]:
         """Acquire the lease, or None where others hold it."""
@@ -278,6 +278,8 @@ class LockPlans(Leased):
 
     def _try_acquire(self) -> Plan[Optional[Lease]]:
         """Acquire the lock, or return None where another holds it. Nothing renews this lease.
+
+        After Ambiguous the caller holds nothing: the call releases what it may have acquired.
 
         >>> lease = s.lock("once").try_acquire()
         >>> s.lock("once").try_acquire() is None

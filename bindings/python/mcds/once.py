@@ -129,6 +129,8 @@ class OncePlans(Structure):
                  interrupted or cancelled, a claim of its request under way is given back. If the
                  reply to that request is late, the claim ends after the option `run`
 
+        After Ambiguous the caller has no claim: the call abandons what it may have claimed.
+
         >>> run = s.once("mails").begin("welcome:7")
         >>> run.mine
         True

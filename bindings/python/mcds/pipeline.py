@@ -18,7 +18,7 @@ from .list import PipelineList, open_list
 from .lock import PipelineLock, open_lock
 from .log import PipelineLog, open_log
 from .once import PipelineOnce, open_once
-from .plan import CONVERSION, Plan, new_options, opens
+from .plan import AMBIGUOUS, CONVERSION, Plan, new_options, opens
 from .queue import PipelineQueue, open_queue
 from .semaphore import PipelineSemaphore, open_semaphore
 from .set import PipelineSet, open_bag, open_sequence, open_set
@@ -121,17 +121,23 @@ class Pipeline:
                 raise Invalid("the pipeline is closed")
             if len(self._running) >= self._depth:
                 self._take_some()
-            self._tag = tag = self._tag + 1
-            self._running[tag] = (plan, result)
-            try:
-                code = plan.start(*plan.arguments, self._pipeline, tag)
-            except CONVERSION:
-                del self._running[tag]
-                raise
+            code = self._launch(plan, result)
             if code != 0:
-                del self._running[tag]
                 fail(code)
         return result
+
+    def _launch(self, plan: Plan[T], result: Result[T]) -> int:
+        """Start an operation, for which there is a place. Under the mutex."""
+        self._tag = tag = self._tag + 1
+        self._running[tag] = (plan, result)
+        try:
+            code: int = plan.start(*plan.arguments, self._pipeline, tag)
+        except CONVERSION:
+            del self._running[tag]
+            raise
+        if code != 0:
+            del self._running[tag]
+        return code
 
     def _take_some(self) -> None:
         """Wait for at least one operation, and take what has finished. Under the mutex."""
@@ -140,6 +146,7 @@ class Pipeline:
             self._forget(error_of(self._code[0]))
         done = self._done
         pop = self._running.pop
+        in_doubt = []
         for i in range(count):
             completion = done[i]
             plan, result = pop(completion.tag)
@@ -148,7 +155,12 @@ class Pipeline:
             except BaseException as error:
                 result._error = error
                 self._failure = self._failure or error
+                if plan.is_in_doubt(completion.result):
+                    in_doubt.append(plan)
             result._is_done = True
+        for plan in in_doubt:
+            for release in plan.after(AMBIGUOUS):  # there is one
+                self._launch(release, Result(self))
 
     def _forget(self, error: Error) -> None:
         """The pipeline has nothing in flight, or cannot be used: after fork, after an interrupt."""

@@ -13,7 +13,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable
                     Optional, ParamSpec, Tuple, TypeVar, Union)
 
 from ._binding import ffi, lib
-from .errors import error_of
+from .errors import Ambiguous, error_of
 
 if TYPE_CHECKING:
     from .pipeline import Result
@@ -36,6 +36,7 @@ MS = datetime.timedelta(milliseconds=1)
 #: A call that waits for others returns to the interpreter so often, so that signals are handled.
 LOOK_MS = 150
 PENDING: int = lib.MCDS_PENDING
+AMBIGUOUS: int = lib.MCDS_AMBIGUOUS
 
 
 def new_options(kind: str, **members: Any) -> Any:
@@ -49,15 +50,17 @@ class Plan(Generic[T]):
     """What to call, and how to read the result. It keeps alive what C reads and writes.
 
     `waits`: the call may wait for other callers, longer than the store's timeout.
-    `give_back`: for a call that was interrupted or cancelled. From the result code it makes the
-    plans that give back the claim. Each plan begins after the one before has succeeded.
+    `give_back`: for a call whose caller does not get the claim: the call was interrupted, cancelled
+    or Ambiguous. From the result code it makes the plans that give back the claim. Each plan begins
+    after the one before has succeeded.
+    `repeats`: the caller repeats an Ambiguous call with the same claim.
     """
 
-    __slots__ = ("call", "start", "arguments", "take", "out", "waits", "give_back")
+    __slots__ = ("call", "start", "arguments", "take", "out", "waits", "give_back", "repeats")
 
     def __init__(self, call: Any, start: Any, arguments: Tuple[Any, ...],
                  take: Callable[[int, Any], T], out: Any = None, waits: bool = False,
-                 give_back: Optional[GiveBack] = None) -> None:
+                 give_back: Optional[GiveBack] = None, repeats: bool = False) -> None:
         self.call = call
         self.start = start
         self.arguments = arguments
@@ -65,6 +68,7 @@ class Plan(Generic[T]):
         self.out = out
         self.waits = waits
         self.give_back = give_back
+        self.repeats = repeats
 
     def wait(self) -> T:
         return self.take(self.call(*self.arguments), self.out)
@@ -88,19 +92,31 @@ class Plan(Generic[T]):
             return code
         except BaseException:
             if self.give_back is not None:
-                self._leave(pipelines[0], self.give_back)
+                self._leave(pipelines[0])
             raise
         finally:
             lib.mcds_pipeline_close(pipelines[0])
 
-    def _leave(self, pipeline: Any, give_back: GiveBack) -> None:
+    def _leave(self, pipeline: Any) -> None:
         """After an interrupt: end the wait, and give back the claim."""
         lib.mcds_pipeline_end_wait(pipeline, 0)
         code = lib.mcds_py_run(pipeline, LOOK_MS)
         if code != PENDING:
-            for plan in give_back(code):
-                if plan.call(*plan.arguments) != 0:
-                    return
+            self.end_claim(code)
+
+    def end_claim(self, code: int) -> None:
+        """Give back the claim that the call has made, or may have made."""
+        for plan in self.after(code):
+            if plan.call(*plan.arguments) != 0:
+                return
+
+    def after(self, code: int) -> Iterator[Plan[Any]]:
+        """The plans that give back the claim."""
+        return self.give_back(code) if self.give_back is not None else iter(())
+
+    def is_in_doubt(self, code: int) -> bool:
+        """Whether the call may have made a claim that no caller gets."""
+        return code == AMBIGUOUS and self.give_back is not None and not self.repeats
 
 
 #: Plans that give back a claim.
@@ -111,9 +127,13 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
     @functools.wraps(build)
     def method(self: O, /, *args: P.args, **kwargs: P.kwargs) -> T:
         plan = build(self, *args, **kwargs)
-        if plan.waits:
-            return plan.take(plan.run(store_of(self)), plan.out)
-        return plan.take(plan.call(*plan.arguments), plan.out)
+        code = plan.run(store_of(self)) if plan.waits else plan.call(*plan.arguments)
+        try:
+            return plan.take(code, plan.out)
+        except Ambiguous:
+            if plan.is_in_doubt(code):
+                plan.end_claim(code)
+            raise
 
     return method
 

@@ -167,7 +167,7 @@ class QueuePlans(Structure):
 
         return Plan(lib.mcds_queue_next, lib.mcds_queue_next_start,
                     (self._opened.handle, as_short_ms(wait), job, value), take, (job, value),
-                    waits=bool(wait), give_back=give_back)
+                    waits=bool(wait), give_back=give_back, repeats=True)
 
     def job(self, receipt: str) -> Any:
         """The claim of another process, to end or to extend it. It has no data."""

@@ -112,7 +112,10 @@ class SemaphorePlans(Leased):
         return Permit(self._opened, held)
 
     def _try_acquire(self) -> Plan[Optional[Permit]]:
-        """Acquire a permit, or return None where others hold all. Nothing renews its lease."""
+        """Acquire a permit, or return None where others hold all. Nothing renews its lease.
+
+        After Ambiguous the caller holds nothing: the call releases what it may have acquired.
+        """
         return self._try_plan(Permit(self._opened, ffi.new("mcds_permit *")))
 
     def _holders(self) -> Plan[List[PermitHolder]]:
