@@ -223,11 +223,63 @@ static void none_is_proved_without_a_root(void **state)
     assert_int_equal(run(world, start_put, DEPTH, MCDS_OK), 0);
 }
 
+/* Start `next` on a queue with one job, and let all others poll for a second. */
+static void wait_for_jobs(struct world *world, mcds_queue *queue, mcds_pipeline *pipeline)
+{
+    static mcds_job jobs[DEPTH];
+    static mcds_value values[DEPTH];
+    mcds_completion done;
+    uint32_t claimed = 0;
+    assert_int_equal(mcds_queue_push(queue, mcds_text("job"), 0), MCDS_OK);
+    for (uint32_t i = 0; i < DEPTH; i++) {
+        jobs[i] = (mcds_job)MCDS_JOB_INIT;
+        values[i] = (mcds_value)MCDS_VALUE_INIT;
+        assert_int_equal(
+            mcds_queue_next_start(queue, 3600000, &jobs[i], &values[i], pipeline, i), MCDS_OK);
+    }
+    for (uint32_t ms = 0; ms < 1000; ms++) {
+        while (mcds_pipeline_poll(pipeline, &done) == MCDS_OK) {
+            assert_int_equal(done.result, MCDS_OK);
+            mcds_value_free(&values[done.tag]);
+            claimed++;
+        }
+        world->fake.monotonic_ns += NS_PER_MS;
+    }
+    assert_int_equal(claimed, 1);
+}
+
+/* A call that reads with the line of the proof, and then sleeps, keeps no other in that line. */
+static void a_read_leaves_the_line_where_it_ends(void **state)
+{
+    struct world *world = *state;
+    mcds_pipeline *pipeline;
+    mcds_queue *queue;
+    mcds_completion done;
+    uint32_t waiting = 0;
+    uint32_t ended = 0;
+    assert_int_equal(mcds_queue_open(world->store, ROOT_NAME, NULL, &queue), MCDS_OK);
+    assert_int_equal(mcds_pipeline_open(world->store, NULL, &pipeline), MCDS_OK);
+    wait_for_jobs(world, queue, pipeline);
+    for (uint64_t i = 0; i < DEPTH; i++)
+        waiting += mcds_pipeline_end_wait(pipeline, i) == MCDS_OK;
+    assert_int_equal(waiting, DEPTH - 1);
+    for (uint32_t ms = 0; ms < 1000; ms++) {
+        while (mcds_pipeline_poll(pipeline, &done) == MCDS_OK)
+            ended += done.result == MCDS_TIMEOUT;
+        world->fake.monotonic_ns += NS_PER_MS;
+    }
+    assert_int_equal(ended, DEPTH - 1);
+    mcds_pipeline_close(pipeline);
+    mcds_queue_close(queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_round_reads_the_root_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(none_is_proved_without_a_root, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_read_leaves_the_line_where_it_ends, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
