@@ -117,18 +117,19 @@ const struct verb top_verbs[] = {
      .options = BIT(OPTION_NOUN) | BIT(OPTION_INTERVAL) | BIT(OPTION_ONCE),
      .run = top_run,
      .columns = reading_columns,
-     .help = "Show, every --interval: the commands each second of the memcached servers, or "
-             "the commits of the lmdb file; the value of each counter, visitors and online "
-             "and the number of waiting jobs of each queue, and how fast it changes; each "
-             "lock with its mode (exclusive or shared:N), its holder or one of N, and the "
-             "seconds left (of a semaphore only the name); and the last events of a log. "
-             "Keys: q quits, p pauses, s sorts by change, value or name, / filters by a part"
-             " of the name, a pattern or a noun, l shows the next log, and none after the "
-             "last, arrows and page up and down scroll. At most 4096 structures are read; "
-             "new ones are found within seconds, or later where a listing takes long. A "
-             "queue is counted by reading all its jobs: if that takes long, less often. "
-             "--once prints one reading as lines, --json each as objects; that of a queue "
-             "also has the delayed, claimed and dead jobs."},
+     .help = "Show the store, and read it again every --interval: the commands per second of "
+             "the memcached servers, or the commits per second of the lmdb file; the value of "
+             "each counter, visitors and online, and the number of waiting jobs of each queue, "
+             "with the change per second; the mode (exclusive or shared:N), the holder (of N, "
+             "one) and the seconds left of each lock; the name of each semaphore; and the last "
+             "events of a log. "
+             "Keys: q quits; p pauses; s sorts by change, value or name; / filters by a part "
+             "of the name, a pattern or a noun; l shows the next log, and after the last one "
+             "none; arrows, page up and page down scroll. At most 4096 structures are read. "
+             "New ones appear within seconds, or later if a listing takes long. To count a "
+             "queue, top reads all its jobs; if that takes long, it does so less often. "
+             "--once prints one reading as lines. --json prints each reading as objects; that "
+             "of a queue also has the numbers of delayed, claimed and dead jobs."},
     {.word = NULL},
 };
 

@@ -1,4 +1,4 @@
-/* Modes of a terminal, which a program may leave changed. */
+/* Modes: saves and restores the modes of a terminal, which a program may leave changed. */
 #include "terminal/modes.h"
 
 #include <string.h>

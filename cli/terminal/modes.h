@@ -1,4 +1,4 @@
-/* Modes: how the terminal of standard input treats what is typed. */
+/* Modes: how the terminal of standard input handles typed characters. */
 #ifndef MCDS_CLI_TERMINAL_MODES_H
 #define MCDS_CLI_TERMINAL_MODES_H
 

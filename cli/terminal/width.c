@@ -1,4 +1,4 @@
-/* Width: the columns of a terminal that a text takes. The tables are those of wcwidth(3), shortened:
+/* Width: the columns of a terminal that a text occupies. The tables are those of wcwidth(3), shortened:
  * wcwidth itself needs a locale of UTF-8. */
 #include "terminal/width.h"
 

@@ -1,4 +1,4 @@
-/* Width: the columns of a terminal that a text takes. */
+/* Width: the columns of a terminal that a text occupies. */
 #ifndef MCDS_CLI_TERMINAL_WIDTH_H
 #define MCDS_CLI_TERMINAL_WIDTH_H
 

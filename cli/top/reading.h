@@ -1,6 +1,6 @@
 /* Reading: the figures of a store and the values of its structures, read at each interval.
  *
- *   mcds_scan, now and then --> rows --get, count--> pipeline --> values, and how fast they change
+ *   mcds_scan, now and then --> rows --get, count--> pipeline --> values and their rates
  *   mcds_inspect -----------> figures of the servers or the file
  *   mcds_log_scan ----------> the last events of one log
  *

@@ -180,38 +180,38 @@ typedef enum mcds_cause {
  *              never NULL */
 MCDS_API const char *mcds_cause_name(int cause);
 
-/* The parts of the sentence that mcds_errmsg() returns. No text is NULL. "" means unknown. Name,
- * option, wanted, found and peer may have any bytes; the sentence and `reason` may not. */
+/* The parts of the sentence that mcds_errmsg() returns. No text is NULL. "" means unknown. `name`,
+ * `option`, `wanted`, `found` and `peer` contain any bytes. `reason`, as the sentence, may be printed
+ * on a terminal. */
 typedef struct mcds_error {
     size_t size; /* sizeof(mcds_error) of the library that is loaded */
-    int result;  /* 0: this thread has had no failure */
+    int result;  /* 0: no call of this thread has failed */
     mcds_cause cause;
     int os_error;       /* errno of the system call that failed, or 0 */
     const char *noun;   /* "counter", "lock", ..., "store", "pipeline" */
     const char *name;   /* of the structure, as given to open */
     const char *verb;   /* "add", "get", ...; "" while something is opened */
-    const char *option; /* the argument or the member of the options concerned: "stripes" */
+    const char *option; /* the argument, or the member of the options: "stripes" */
     /* OPTION_DIFFERS: the value that the handle was opened with; ARGUMENT_MISSING: the argument
      * that the call needs; else the allowed values. */
     const char *wanted;
     /* OPTION_DIFFERS: the value that the structure was made with; CALLBACK_FAILED: the number that
      * the function returned; else the value given. */
     const char *found;
-    /* `wanted` and `found` as numbers; 0 if they are not numbers. A range is without the 0 that
-     * means a default. */
+    /* `wanted` and `found` as numbers; 0 if they are not numbers. A range does not include the 0
+     * that selects a default. */
     int64_t wanted_min;
     int64_t wanted_max;
     int64_t found_number;
     const char *peer; /* the server or file that the failure came from */
-    /* The cause in one clause: the sentence without noun, name, verb and peer. */
+    /* The cause as one clause: the sentence without noun, name, verb and peer. */
     const char *reason;
 } mcds_error;
 
-/* Returns this thread's last failure, the one that mcds_errmsg() describes. A call that returns a
- * negative result or MCDS_BUSY replaces it. mcds_pipeline_next() and mcds_pipeline_poll() replace
- * it when they return a completion with such a result. A library that is newer than the program
- * may have more members at the end. An older library may have fewer members, and `size` is then
- * smaller.
+/* Returns this thread's last failure, which mcds_errmsg() describes. A call that returns a negative
+ * result or MCDS_BUSY replaces it. mcds_pipeline_next() and mcds_pipeline_poll() replace it when
+ * they return a completion with such a result. A library that is newer than the program may have
+ * more members at the end. An older library may have fewer, and `size` is then smaller.
  * Returns:     the failure; never NULL
  * Lifetime:    the struct and its texts live until this thread's next call of the library; no
  *              other thread changes them */

@@ -20,7 +20,7 @@ extern "C" {
  * whose reply was lost is repeated with the same id until the timeout. The result is
  * MCDS_AMBIGUOUS only if the repetition does not show whether the put was applied, or if the put
  * took more than 10 s. Events that a server has lost are reported as a gap if there is evidence
- * of them: other keys of their chunk, or a handle that has used the chunk lately. A chunk of more
+ * of them: other keys of their chunk, or a handle that has recently used the chunk. A chunk of more
  * than 16 KB has a small key that counts its other keys. A server that evicts the least recently
  * used keys keeps this key longest. An event is 0 bytes to 64 MB of any bytes. An event of more
  * than 8 KB is stored under keys of its own, which takes one more round trip. Source: the event
@@ -28,9 +28,9 @@ extern "C" {
 typedef struct mcds_log mcds_log;
 
 typedef enum mcds_log_flag {
-    /* The log files an event under its time of arrival. No event is then too old or too far
-     * ahead, and ranges are ranges of arrival times. Without this flag, the log files an event
-     * under the event's own time. */
+    /* The log files an event under its time of arrival. Then no event is too old or too far
+     * ahead, and a range is one of arrival times. Without this flag, the log files an event under
+     * the event's own time. */
     MCDS_LOG_BY_ARRIVAL = 1
 } mcds_log_flag;
 
@@ -52,7 +52,7 @@ typedef struct mcds_log_options {
      * The clocks of writers and readers may differ by R chunks, where R is half of
      * 14 - (late_ms + ahead_ms + 40 000) / chunk_ms: 7 with the default settings, 70 minutes. */
     uint64_t chunk_ms;
-    uint32_t ahead_ms; /* how far an event may be ahead of this clock; default 5 000 */
+    uint32_t ahead_ms; /* most that an event may be ahead of this clock; default 5 000 */
     uint32_t reserved; /* 0 */
 } mcds_log_options;
 #define MCDS_LOG_OPTIONS_INIT                                                                  \
@@ -161,7 +161,8 @@ typedef bool (*mcds_log_scan_cb)(void *context, const mcds_log_event *event);
 /* Visits the events of a range chunk by chunk. Within a chunk, the order is the order in which
  * the events were put, so an event that is put later with an earlier time comes last.
  * newest_first: exactly the opposite order, so the first event visited is the one that was put
- * last into the newest chunk, not always the one with the latest time. The call keeps about 1 MB of the log in memory.
+ * last into the newest chunk, not always the one with the latest time. The call keeps about 1 MB
+ * of the log in memory.
  * Arguments:   range     NULL: the whole log
  *              visit     as above
  *              info_out  the call adds the damage that it finds to these numbers, even if it
@@ -219,8 +220,8 @@ typedef struct mcds_log_cursor {
         }                                                                                      \
     }
 
-/* Visits the events put since the last call with this cursor. Every event is visited once, also a
- * late one. Within one call, the order is that of mcds_log_scan. The call does not wait for
+/* Visits the events put since the last call with this cursor. It visits every event once, late
+ * events too. Within one call, the order is that of mcds_log_scan. The call does not wait for
  * events: call again later. If the clocks of a writer and a reader differ by more than R chunks
  * (see mcds_log_options), a cursor may skip the writer's events without reporting a gap; a scan
  * visits them.
@@ -230,8 +231,8 @@ typedef struct mcds_log_cursor {
  *                        allowed. A gap means that events that were or may have been in the log
  *                        are gone. A server has lost them, or they expired before this call. A
  *                        loss is counted at least once, and a loss of the whole log is one gap.
- *                        Events that a drop has erased are no gap. No event expires before a cursor that
- *                        is used at least once in each retention_ms has visited it
+ *                        Events that a drop has erased are not counted. A cursor that is used at
+ *                        least once in each retention_ms visits every event before it expires
  * Returns:     MCDS_OK         also if there are no new events
  *              MCDS_NOT_FOUND  no such log. The cursor stays valid for a log that is made later,
  *                              and then visits all of its events
@@ -278,7 +279,7 @@ MCDS_API MCDS_CHECKED int mcds_log_cursor_load(mcds_log_cursor *cursor, const ch
  * Cost:        3, 1 per 28 chunks that the log keeps, and 2 per 512 KB. The call makes no more
  *              round trips than these. The timeout applies to each of them
  * Lost reply:  MCDS_AMBIGUOUS: the whole log is erased, a part of it, or nothing; call again with
- *              this handle. Otherwise events that no call reads may take room for retention_ms */
+ *              this handle. Otherwise events that no call reads may occupy memory for retention_ms */
 MCDS_API int mcds_log_drop(mcds_log *log);
 MCDS_API MCDS_CHECKED int mcds_log_drop_start(mcds_log *log, mcds_pipeline *pipeline,
                                               uint64_t tag);

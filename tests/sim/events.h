@@ -1,4 +1,4 @@
-/* What the simulations of logs share: the log, the times of its events, and what became of a put. */
+/* What the simulations of logs share: the log, the times of its events, and the outcome of each put. */
 #ifndef MCDS_TESTS_SIM_EVENTS_H
 #define MCDS_TESTS_SIM_EVENTS_H
 

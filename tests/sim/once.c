@@ -2,7 +2,7 @@
  * late requests, pauses, and a server that forgets.
  *
  *   G-ONCE-1  no second caller runs while a claim lives; strict: none runs after one has begun
- *   G-ONCE-2  all are handed the same result
+ *   G-ONCE-2  every caller gets the same result
  *   G-ONCE-3  a caller that finishes OK was alone since its begin
  *   G-ONCE-4  no claim ends later than run_ms from now */
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Online in the simulated world: each window counts each visitor of it once, in whatever order the
- * beats arrive. */
+/* Online in the simulated world: each window counts each of its visitors once, in any order of the
+ * beats. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

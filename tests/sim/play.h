@@ -1,17 +1,16 @@
-/* How the programs of this folder run: over which seeds, under which scheduler and faults, and
- * what is said when a run is wrong. All of it can be set from outside, so that a run can be
- * replayed and made smaller:
+/* Runs the programs of this folder: the seeds, the scheduler and the faults of each run, and the
+ * report of a run that fails. These variables replay a run, and make it smaller:
  *
- *   MCDS_SIM_SEED       the first seed, else 1
- *   MCDS_SIM_SEEDS      how many schedules, else what each case says
+ *   MCDS_SIM_SEED       the first seed (1)
+ *   MCDS_SIM_SEEDS      number of schedules (that of each case)
  *   MCDS_SIM_SCHEDULER  random, priorities, or exhaustive: every schedule of one seed's options
- *   MCDS_SIM_CASE       which cases, by cmocka's pattern
- *   MCDS_SIM_CLIENTS    how many clients at most
- *   MCDS_SIM_CALLS      how many calls of each at most
+ *   MCDS_SIM_CASE       the cases to run, as a pattern of cmocka
+ *   MCDS_SIM_CLIENTS    largest number of clients
+ *   MCDS_SIM_CALLS      largest number of calls of each client
  *   MCDS_SIM_OFF        kinds of fault that do not happen: cut_before,late,...
- *   MCDS_SIM_FAULTS     which of the others do, by number: 3,17
- *   MCDS_SIM_FAULT_MAX  how many of them at most
- *   MCDS_SIM_FIGURES    a file; a line with what was done is added */
+ *   MCDS_SIM_FAULTS     numbers of the other faults that happen: 3,17
+ *   MCDS_SIM_FAULT_MAX  largest number of faults
+ *   MCDS_SIM_FIGURES    a file, to which each run appends a line with its figures */
 #ifndef MCDS_TESTS_SIM_PLAY_H
 #define MCDS_TESTS_SIM_PLAY_H
 

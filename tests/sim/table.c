@@ -1,5 +1,5 @@
 /* Tables in the simulated world, in keys that split while requests are lost and come late: every
- * acknowledged change counts once, each call is told what it changed, and what the server has
+ * acknowledged change counts once, each call returns what it has changed, and what the server has
  * forgotten is LOST.
  *
  * Each change of a key adds or subtracts its own power of five, so a value shows which changes it

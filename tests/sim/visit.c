@@ -1,4 +1,4 @@
-/* Visitors in the simulated world: everybody counts once per period. */
+/* Visitors in the simulated world: each visitor counts once per period. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Segment: the records that have been read, and which of them are copies. */
+/* Segment: keeps the records that were read, and finds copies. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Segment: the count of the segments of a stream that have been made, and the search for those
- * left after a loss.
+/* Segment: the count of the segments that were made in a stream, and the search for the segments
+ * that remain after a loss.
  *
  * The count shows a loss of the last segment. A client that appends to segment p > 0 writes the
  * count p + 1, in this order:
@@ -16,8 +16,8 @@
  *     next client that appends to it writes the count first.
  *   - cut after the count: segment p exists. If it is lost later, that is noticed.
  *   - the store refuses the segment but not the count: the writer takes the count back before it
- *     fails. Only if it dies in between, readers miss a segment that never existed. Where its records
- *     are then found in a segment below, the count includes that one and not the refused one.
+ *     fails. If it dies in between, readers report the loss of a segment that never existed. If its
+ *     records are then found in a lower segment, the count includes that one and not the refused one.
  *   - the count is larger, because another writer has made segment p + 1, or later ones: it stays,
  *     because it is written by cas with the token that the handle has read before, or by add. A store
  *     without cas sets it, and the writer then sets the larger count again.

@@ -1,4 +1,4 @@
-/* Segment: whether an open segment is the last one of a stream, or was lost and made again. */
+/* Segment: decides whether an open segment is the last one of a stream, or was lost and made again. */
 #include <assert.h>
 
 #include "core/segment/read.h"

@@ -1,4 +1,4 @@
-/* Segment: how an append ends without all of its records. */
+/* Segment: ends an append that has not appended all of its records. */
 #include <assert.h>
 
 #include "core/segment/append.h"

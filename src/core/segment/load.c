@@ -1,4 +1,4 @@
-/* Segment: the records to append. */
+/* Segment: builds the requests that append records. */
 #include <assert.h>
 
 #include "base/buffer.h"

@@ -1,11 +1,10 @@
-/* Segment: whether the life of a list or of a log is over.
+/* Segment: proves that the life of a list or a log is not over.
  *
  * The keys of a log contain 30 bits of its life, and a drop erases the root: a record of that
  * life counts only while the root exists. A put is acknowledged when the root was seen after
  * the put had begun, so that no drop that had returned before has erased it. A root that was added
- * again proves nothing before it is confirmed: the put finds that out as if the root were missing. A
- * push to a list
- * is acknowledged by the same rule: without the root nobody finds its value. */
+ * again proves nothing before it is confirmed: until then the put acts as if the root were missing. A
+ * push to a list is acknowledged by the same rule: without the root no reader finds its value. */
 #include <assert.h>
 
 #include "core/segment/line.h"

@@ -1,4 +1,4 @@
-/* Once: get, which reads what is known of a key. */
+/* Once: get, which reads the state of a key. */
 #include <assert.h>
 
 #include "base/environment.h"

@@ -1,4 +1,4 @@
-/* Queue: what a handle remembers of the parts. */
+/* Queue: the keys of the entries, and the parts that a handle remembers. */
 #include <assert.h>
 #include <string.h>
 

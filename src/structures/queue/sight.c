@@ -1,4 +1,4 @@
-/* Queue: what a read of a part shows a call that claims a job. */
+/* Queue: judges a part that a call has read to claim a job. */
 #include <assert.h>
 #include <stddef.h>
 
