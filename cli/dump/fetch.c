@@ -19,19 +19,21 @@ struct fetch {
 const char *why_omitted(const struct noun *noun)
 {
     if (noun->open == lock_open)
-        return "a lease and its fence belong to one store; a lock makes itself in another";
+        return "a lease and its fence belong to one store; the first use makes a lock in "
+               "another";
     if (noun->open == cache_open)
-        return "its values are made again where they are missing";
+        return "callers make its values again where they are missing";
     if (noun->open == ids_open)
         return "ids stay unique in another store without it, if the clocks agree";
     if (noun->open == once_open)
         return "its results expire; 'once KEY --settle' stores one in another store";
     if (noun->open == limit_open)
-        return "its buckets are full where it is not";
+        return "in a store without it, every bucket is full";
     if (noun->open == views_open)
         return "its views are in its database: run 'views flush', and dump the table "
                "views:NAME there";
-    return is_dumped(noun) ? NULL : "whom it has counted cannot be read, only how many";
+    return is_dumped(noun) ? NULL
+                           : "only the number of its visitors can be read, not their names";
 }
 
 static bool put(struct fetch *fetch, const mcds_bytes *fields, size_t count)

@@ -317,11 +317,47 @@ class DumpTest(unittest.TestCase):
         self.must(self.lmdb, "log", "put", "deploys", "v1", "v2")
         return self.must(self.lmdb, "dump", "--all")
 
-    def check_refused(self, dump, why):
+    def check_refused(self, dump, why, sentence=b""):
         self.write(dump)
         done = self.mcds(self.lmdb, "load", self.file, namespace="other")
         self.assertEqual(done.returncode, DATA, (why, done))
         self.assertIn(b"nothing was loaded", done.stderr)
+        self.assertIn(sentence, done.stderr)
+
+    def test_each_damage_has_its_sentence(self):
+        self.must(self.lmdb, "counter", "add", "c", "1")
+        self.must(self.lmdb, "set", "add", "s", "a")
+        self.must(self.lmdb, "queue", "push", "q", "j")
+        dump = self.must(self.lmdb, "dump", "--all")
+        lines = dump.splitlines(keepends=True)
+        counter, one, counter_sum = lines[1:4]
+        job, = (line for line in lines if line.startswith(b"+") and line.endswith(b"\tj\n"))
+        for old, new, sentence in (
+                (counter, b"structure\tcounter\t\n", "not a name"),
+                (counter, b"structure\tcounter\t" + 1025 * b"c" + b"\n", "not a name"),
+                (counter, b"structure\ttable\tz\n", "not the fields that the noun has"),
+                (counter, b"structure\tlock\tc\n", "not a noun that a dump can have"),
+                (counter, b"structure\tcounter\tc\tfoo=1\n", "no option of this version of mcds: 'foo=1'"),
+                (one + counter_sum, counter_sum.replace(b"sum\t1", b"sum\t0"), "a counter without a value"),
+                (counter + one + counter_sum, counter + one, "the structure before has no end"),
+                (counter_sum, counter_sum * 2, "the end of no structure"),
+                (counter_sum, counter_sum + counter + one + counter_sum, "the structures are not in order"),
+                (counter_sum, counter_sum + one, "an element of no structure"),
+                (b"+\ta\n", b"+\t\n", "an element that is empty or longer than 1024 bytes"),
+                (b"+\ta\n", b"+\t" + 1025 * b"a" + b"\n", "an element that is empty or longer than 1024 bytes"),
+                (b"+\ta\n", b"+\ta" + 90 * b"\tb" + b"\n", "more fields than a line of a dump has"),
+                (b"+\ta\n", b"-\ta\n", "the beginning of a value has no end"),
+                (b"+\ta\n", b"-\ta\tb\n+\ta\n", "not a part of a value of at most 64 MB"),
+                (b"+\ta\n", b"a\n", "not a line of a dump"),
+                (job, b"".join([b"-\t" + 20000 * b"j" + b"\n"] * 4) + job, "a job of more than 64 KB"),
+                (lines[-1], lines[-1].replace(b"end\t3", b"end\t4"), "other numbers than the lines before have"),
+                (lines[-1], lines[-1] * 2, "something follows the end")):
+            self.assertEqual(dump.count(old), 1, old)
+            self.check_refused(self.resum(dump.replace(old, new)), sentence, sentence.encode())
+        self.check_refused(dump[:-17] + 16 * b"0" + b"\n", "sum", b"the checksum is not that of the lines before")
+        self.check_refused(dump.replace(counter_sum, counter_sum[:-17] + 16 * b"0" + b"\n"), "sum of one",
+                           b"the checksum is not that of the lines of the structure")
+        self.assertEqual(self.must(self.lmdb, "ls", namespace="other"), b"")
 
     def test_sums_are_those_of_the_document(self):
         dump = self.small()

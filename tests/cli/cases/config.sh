@@ -67,5 +67,16 @@ run counter get x
 chmod 646 file
 run counter get x
 chmod 644 file
+i=0
+while [ $i -le 64 ]; do
+    echo "[p$i]"
+    i=$((i + 1))
+done >file
+run counter get x
+sed -i '$d' file
+run --profile none counter get x
+{ printf 'store = lmdb:'; head -c 4096 /dev/zero | tr '\0' x; echo; } >file
+run counter get x
+printf 'timeout = 1s\n' >file
 HOME=/ MCDS_CONFIG= doctor
 (unset HOME; export MCDS_CONFIG=; doctor -s memory:; run --profile web counter get x)

@@ -31,3 +31,5 @@ run limit run rare --rate 1/h -- echo ran
 echo 'limit run jobs --rate 10/s -- echo ran' | run batch
 run limit drop api
 run limit drop api
+# a fifth rate
+run limit take five ann --rate 1/s --rate 2/m --rate 3/h --rate 4/d --rate 5/d
