@@ -131,6 +131,12 @@ class ScriptTest(ShellTest):
             self.assertIn(way, done.stderr)
             self.assertRegex(done.stdout, r"^\d+\n$")
 
+    def test_operators_of_the_systems_shell(self):
+        for line, operator in (("log tail x | head -n 1", "|"), ("counter add x > file", ">"), ("ls -l && ls -l", "&&")):
+            self.check(self.script(line), 64, "", f"mcds: line 1: '{operator}': a line of mcds shell has no pipes, redirections or "
+                                                  "lists of commands; run it outside of this shell, as 'mcds ...'\n")
+        self.check(self.script("set add s |", "lock job -- sh -c 'echo a | cat'"), 0, "added\na\n")
+
     def test_a_token_is_not_on_the_script(self):
         for line in ("lock renew y", "lock release y", "lock release y --token -", "lock acquire y --token-fd 0"):
             self.assertEqual(self.script(line).stderr, "mcds: line 1: standard input is the script itself; give the token "
