@@ -63,7 +63,7 @@ static const char *read_rates(const struct command *command, mcds_limit_options 
             continue;
         }
         if (options->rate_count == MCDS_LIMIT_RATES_MAX)
-            return "at most four rates apply at once";
+            return "a limit has at most four rates; leave one --rate out";
         if (!parse_rate(text, &options->rates[options->rate_count++]))
             return "--rate is a number and a time, such as 10/s, 1000/h or 5/10s";
     }
