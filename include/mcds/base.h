@@ -122,7 +122,7 @@ MCDS_API const char *mcds_errmsg(void);
     X(MCDS_CAUSE_FILE_IN_USE, 43,                                                              \
       "another process uses the file in a way that excludes this one")                         \
     /* Of the way to the server */                                                             \
-    X(MCDS_CAUSE_TIMEOUT, 50, "the deadline passed")                                           \
+    X(MCDS_CAUSE_TIMEOUT, 50, "the deadline passed, or the wait was ended")                    \
     X(MCDS_CAUSE_REPLY_LOST, 51, "the reply was lost")                                         \
     X(MCDS_CAUSE_UNREACHABLE, 52, "the store cannot be reached")                               \
     X(MCDS_CAUSE_CONNECTION_REFUSED, 53, "connection refused")                                 \

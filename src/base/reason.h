@@ -160,6 +160,8 @@
     X(UNWRITTEN_IN_TIME, TIMEOUT, "the deadline passed before it could be written")            \
     X(UNDONE_IN_TIME, TIMEOUT, "the deadline passed before this process could carry it out")   \
     X(UNFINISHED, UNFINISHED, "the deadline passed, and a part of it may be done")             \
+    X(WAIT_ENDED, TIMEOUT, "the wait was ended")                                               \
+    X(ENDED_UNFINISHED, UNFINISHED, "the wait was ended, and a part of it may be done")        \
     X(BAD_MESSAGE, DAMAGED, "the message is damaged")                                          \
     X(SPACE_TIMEOUT, TIMEOUT,                                                                  \
       "the deadline passed, and there was no space: make room on the disk, or raise map_max or "\

@@ -52,6 +52,18 @@ bool mcds__completions_reserve(struct mcds__completions *completions, uint32_t m
     return true;
 }
 
+/* An operation whose wait was ended has no deadline any more: it reports that, and no deadline. */
+static const mcds_reason *reason_of(const struct mcds__operation *operation)
+{
+    if (!operation->ends_wait || operation->deadline_ns > 0)
+        return operation->detail;
+    if (operation->result == MCDS_TIMEOUT)
+        return MCDS__WHY(WAIT_ENDED);
+    bool is_late = operation->detail != NULL && operation->detail->cause == MCDS_CAUSE_TIMEOUT;
+    return operation->result == MCDS_AMBIGUOUS && is_late ? MCDS__WHY(ENDED_UNFINISHED)
+                                                          : operation->detail;
+}
+
 void mcds__completions_put(struct mcds__completions *completions,
                            const struct mcds__operation *operation)
 {
@@ -61,7 +73,7 @@ void mcds__completions_put(struct mcds__completions *completions,
     newest->kind = operation->kind;
     newest->name = operation->name;
     if (mcds__result_has_cause(operation->result)) {
-        newest->detail = operation->detail;
+        newest->detail = reason_of(operation);
         newest->peer = operation->peer;
         newest->difference = operation->difference;
     }

@@ -21,6 +21,7 @@
 #include "engine/completions.h"
 #include "engine/line.h"
 
+#define COMPLETION_NEEDED "a pipeline and a place for the completion"
 #define DEPTH_DEFAULT 128
 #define DEPTH_MAX 65536
 /* Requests are held back while more operations than this are with the servers: replies arrive in
@@ -449,17 +450,17 @@ void mcds_pipeline_close(mcds_pipeline *pipeline)
     mcds__store_release(store);
 }
 
-static int check_taker(const mcds_pipeline *pipeline, const void *done, const char *verb)
+static int check_taker(const mcds_pipeline *pipeline, const void *done, const char *verb,
+                       const char *needed)
 {
     if (pipeline == NULL || done == NULL)
-        return mcds__fail_missing("pipeline", verb,
-                                  "a pipeline and a place for the completion");
+        return mcds__fail_missing("pipeline", verb, needed);
     return mcds__store_check_forks(pipeline->store, pipeline->forks);
 }
 
 int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done)
 {
-    int result = check_taker(pipeline, done, "next");
+    int result = check_taker(pipeline, done, "next", COMPLETION_NEEDED);
     if (result != MCDS_OK)
         return result;
     while (pipeline->completions.count == 0 && pipeline->unfinished > 0)
@@ -472,7 +473,7 @@ int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done)
 
 int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
 {
-    int result = check_taker(pipeline, done, "poll");
+    int result = check_taker(pipeline, done, "poll", COMPLETION_NEEDED);
     if (result != MCDS_OK)
         return result;
     if (pipeline->completions.count == 0 && pipeline->unfinished > 0)
@@ -487,10 +488,9 @@ int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
 
 int mcds_pipeline_end_wait(mcds_pipeline *pipeline, uint64_t tag)
 {
-    int result = check_taker(pipeline, &tag, "end_wait");
-    if (result == MCDS_OK && !mcds__pool_end_wait(&pipeline->pool, tag))
-        result = MCDS_NOT_FOUND;
-    return result;
+    int result = check_taker(pipeline, pipeline, "end_wait", "a pipeline");
+    bool is_found = result == MCDS_OK && mcds__pool_end_wait(&pipeline->pool, tag);
+    return result == MCDS_OK && !is_found ? MCDS_NOT_FOUND : result;
 }
 
 bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline)

@@ -94,7 +94,7 @@ static int made_with(const char *noun, const char *tag, enum mcds__descriptor_ki
     struct root_read read = {.kind = kind};
     const struct mcds__operation_kind operation = {noun, "open", sizeof read, step_root, NULL};
     union made_with_options own;
-    int result = mcds__check_open(noun, "open", store, name, options);
+    int result = mcds__check_open(noun, "open", store, name, options, MCDS__MADE_WITH_NEEDED);
     if (result == MCDS_OK)
         result = mcds__sized_check(type, options);
     if (result != MCDS_OK)

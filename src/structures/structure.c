@@ -19,10 +19,10 @@ static int fail_long_name(const char *noun, const char *verb, const char *name)
 }
 
 int mcds__check_open(const char *noun, const char *verb, const mcds_store *store,
-                     const char *name, const void *handle_out)
+                     const char *name, const void *out, const char *needed)
 {
-    if (store == NULL || name == NULL || handle_out == NULL)
-        return mcds__fail_missing(noun, verb, "a store, a name and a place for the handle");
+    if (store == NULL || name == NULL || out == NULL)
+        return mcds__fail_missing(noun, verb, needed);
     if (name[0] == '\0')
         return mcds__fail(MCDS_INVALID, EMPTY, .noun = noun, .verb = verb, .option = "name");
     if (strnlen(name, MCDS__NAME_GIVEN_MAX + 1) > MCDS__NAME_GIVEN_MAX)
@@ -34,7 +34,7 @@ int mcds__read_options(const char *noun, const mcds_store *store, const char *na
                        const void *handle_out, enum mcds__sized type, const void *given,
                        void *options_out)
 {
-    int result = mcds__check_open(noun, NULL, store, name, handle_out);
+    int result = mcds__check_open(noun, NULL, store, name, handle_out, MCDS__OPEN_NEEDED);
     return result == MCDS_OK ? mcds__sized_read(type, given, options_out) : result;
 }
 

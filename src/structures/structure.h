@@ -45,9 +45,11 @@
 #define MCDS__TAG_VIEWS_MARK "vf1"
 
 /* Checks the arguments of every open, and of the calls that need no handle. Returns MCDS_OK, or
- * MCDS_INVALID with the sentence set. */
+ * MCDS_INVALID with the sentence set; `needed` says there which arguments the call needs. */
+#define MCDS__OPEN_NEEDED "a store, a name and a place for the handle"
+#define MCDS__MADE_WITH_NEEDED "a store, a name and a place for the options"
 int mcds__check_open(const char *noun, const char *verb, const mcds_store *store,
-                     const char *name, const void *handle_out);
+                     const char *name, const void *out, const char *needed);
 /* The same for an open, and reads its options: `given` may be NULL. */
 int mcds__read_options(const char *noun, const mcds_store *store, const char *name,
                        const void *handle_out, enum mcds__sized type, const void *given,

@@ -125,6 +125,8 @@ static void pipelines(void **state)
     options.depth = 65537;
     REFUSED(mcds_pipeline_open(store, &options, &pipeline), OUT_OF_RANGE, "pipeline", "", "",
             "depth", "0 to 65536", "65537");
+    REFUSED(mcds_pipeline_end_wait(NULL, 1), ARGUMENT_MISSING, "pipeline", "", "end_wait", "",
+            "a pipeline", "");
     assert_int_equal(mcds_open("memory:", NULL, &other), MCDS_OK);
     assert_int_equal(mcds_pipeline_open(other, NULL, &pipeline), MCDS_OK);
     assert_int_equal(mcds_counter_open(store, "c", NULL, &counter), MCDS_OK);
@@ -183,6 +185,8 @@ static void counters(void **state)
             "a counter and a place for the value", "");
     REFUSED(mcds_counter_drop(NULL), ARGUMENT_MISSING, "counter", "", "drop", "", "a counter",
             "");
+    REFUSED(mcds_counter_made_with(store, "c", NULL), ARGUMENT_MISSING, "counter", "", "open",
+            "", "a store, a name and a place for the options", "");
     mcds_counter_close(counter);
     options = (mcds_counter_options)MCDS_COUNTER_OPTIONS_INIT;
     options.stripes = 2;

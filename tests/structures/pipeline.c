@@ -275,6 +275,58 @@ static void a_wait_can_be_ended(struct suite *suite)
     mcds_once_close(once);
 }
 
+/* End the wait of the operation that was started with tag 7, and take its completion. */
+static void end_the_wait(struct suite *suite, mcds_pipeline *pipeline, const char *sentence)
+{
+    mcds_completion done;
+    drive_until_it_waits(suite, pipeline);
+    CHECK_RESULT(MCDS_OK, mcds_pipeline_end_wait(pipeline, 7));
+    CHECK_RESULT(MCDS_OK, mcds_pipeline_next(pipeline, &done));
+    CHECK_RESULT(MCDS_TIMEOUT, done.result);
+    CHECK_SENTENCE(sentence);
+    CHECK_SENTENCE("the wait was ended");
+    assert_null(strstr(mcds_errmsg(), "deadline"));
+}
+
+/* No deadline has passed, and the sentence names none. */
+static void an_ended_wait_says_so(struct suite *suite)
+{
+    mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
+    mcds_queue *queue = NULL;
+    mcds_lock *lock = NULL;
+    mcds_semaphore *semaphore = NULL;
+    mcds_lease held = MCDS_LEASE_INIT, lease = MCDS_LEASE_INIT;
+    mcds_permit taken = MCDS_PERMIT_INIT, permit = MCDS_PERMIT_INIT;
+    mcds_job job = MCDS_JOB_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    mcds_semaphore_options one = MCDS_SEMAPHORE_OPTIONS_INIT;
+    options.flags = MCDS_QUEUE_MAY_LOSE;
+    one.permits = 1;
+    mcds_pipeline *pipeline = open_pipeline(suite->store, 4);
+    int result = mcds_queue_open(suite->store, fresh_name(suite, "q"), &options, &queue);
+    skip_if_unsupported(result);
+    result = mcds_lock_open(suite->store, fresh_name(suite, "l"), NULL, &lock);
+    skip_if_unsupported(result);
+    CHECK_RESULT(MCDS_OK,
+                 mcds_semaphore_open(suite->store, fresh_name(suite, "s"), &one, &semaphore));
+    CHECK_RESULT(MCDS_OK, mcds_queue_next_start(queue, 3600000, &job, &value, pipeline, 7));
+    end_the_wait(suite, pipeline, "next: ");
+    CHECK_RESULT(MCDS_OK, mcds_lock_try_acquire(lock, &held));
+    CHECK_RESULT(MCDS_OK, mcds_lock_acquire_start(lock, 3600000, &lease, pipeline, 7));
+    end_the_wait(suite, pipeline, "acquire: ");
+    CHECK_RESULT(MCDS_OK, mcds_semaphore_try_acquire(semaphore, &taken));
+    CHECK_RESULT(MCDS_OK,
+                 mcds_semaphore_acquire_start(semaphore, 3600000, &permit, pipeline, 7));
+    end_the_wait(suite, pipeline, "acquire: ");
+    CHECK_RESULT(MCDS_OK, mcds_lock_release(lock, &held));
+    CHECK_RESULT(MCDS_OK, mcds_semaphore_release(semaphore, &taken));
+    mcds_pipeline_close(pipeline);
+    mcds_value_free(&value);
+    mcds_queue_close(queue);
+    mcds_lock_close(lock);
+    mcds_semaphore_close(semaphore);
+}
+
 /* Started, sent, finished and not taken, asleep: nothing is touched after the end. */
 static void closing_ends_what_is_in_flight(struct suite *suite)
 {
@@ -354,6 +406,8 @@ static void arguments_are_checked(struct suite *suite)
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_next(NULL, &done));
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_poll(NULL, &done));
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_end_wait(NULL, 1));
+    CHECK_SENTENCE("pipeline: end_wait: needs a pipeline");
+    assert_null(strstr(mcds_errmsg(), "completion"));
     CHECK_RESULT(MCDS_OK, mcds_pipeline_open(suite->store, NULL, &pipeline));
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_next(pipeline, NULL));
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_poll(pipeline, NULL));
@@ -374,6 +428,7 @@ static const struct suite_case cases[] = {
     CASE_ONCE(structures_mix),
     CASE_ONCE(others_go_on_beside_a_sleeper),
     CASE_ONCE(a_wait_can_be_ended),
+    CASE_ONCE(an_ended_wait_says_so),
     CASE_ONCE(closing_ends_what_is_in_flight),
     CASE_ONCE(two_pipelines_on_one_store),
     CASE_ONCE(arguments_are_checked),

@@ -127,7 +127,7 @@ int mcds_ids_made_with(mcds_store *store, const char *name, mcds_ids_options *op
 {
     struct ids_key_call read;
     mcds_ids_options own;
-    int result = mcds__check_open("ids", "open", store, name, options);
+    int result = mcds__check_open("ids", "open", store, name, options, MCDS__MADE_WITH_NEEDED);
     if (result == MCDS_OK)
         result = mcds__sized_check(MCDS__SIZED_mcds_ids_options, options);
     if (result != MCDS_OK)

@@ -208,7 +208,7 @@ int mcds_lock_import(mcds_store *store, const char *name, const char *text,
     mcds_lock *lock = NULL;
     if (text == NULL || lease_out == NULL)
         return mcds__fail_missing("lock", "import", "a text and a lease");
-    int result = mcds__check_open("lock", "import", store, name, lock_out);
+    int result = mcds__check_open("lock", "import", store, name, lock_out, MCDS__OPEN_NEEDED);
     if (result == MCDS_OK)
         result = read_text(text, name, frame, &read);
     if (result != MCDS_OK)

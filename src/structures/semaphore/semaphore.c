@@ -173,7 +173,8 @@ int mcds_semaphore_made_with(mcds_store *store, const char *name,
 {
     struct semaphore_made_with read = {.stage = 0};
     mcds_semaphore_options own;
-    int result = mcds__check_open("semaphore", "open", store, name, options);
+    int result = mcds__check_open("semaphore", "open", store, name, options,
+                                  MCDS__MADE_WITH_NEEDED);
     if (result == MCDS_OK)
         result = mcds__sized_check(MCDS__SIZED_mcds_semaphore_options, options);
     if (result != MCDS_OK)
