@@ -24,14 +24,16 @@
 #define WINDOW_S 1
 #define COUNT 100
 #define BURST 10 /* of the bucket */
+#define REMEMBER_MS 100
 #define IDENTITIES 10000
 #define CYCLES 3
 #define PASSES_MAX 65536
 
-enum kind { BUCKET, WINDOW, LUA, INCR_EXPIRE, FIXED, KIND_COUNT };
+enum kind { BUCKET, REMEMBERED, WINDOW, LUA, INCR_EXPIRE, FIXED, KIND_COUNT };
 
 static const char *const names[KIND_COUNT] = {
     [BUCKET] = "mcds, bucket",
+    [REMEMBERED] = "mcds, bucket, 100 ms remembered",
     [WINDOW] = "mcds, window",
     [LUA] = "Redis, sliding window in Lua",
     [INCR_EXPIRE] = "Redis INCR, EXPIRE",
@@ -75,10 +77,11 @@ static bool open_mcds(struct limiter *limiter)
     char uri[160];
     options.timeout_ms = 30000;
     server_uri(&contest->servers->memcached_unix, uri, sizeof uri);
-    limit.form = contest->kind == BUCKET ? MCDS_LIMIT_BUCKET : MCDS_LIMIT_WINDOW;
+    limit.form = contest->kind == WINDOW ? MCDS_LIMIT_WINDOW : MCDS_LIMIT_BUCKET;
+    limit.remember_ms = contest->kind == REMEMBERED ? REMEMBER_MS : 0;
     limit.rate_count = 1;
     limit.rates[0] = (mcds_rate){.count = COUNT, .per_ms = WINDOW_S * 1000};
-    if (contest->kind == BUCKET && contest->is_hot)
+    if (contest->kind != WINDOW && contest->is_hot)
         limit.rates[0].burst = BURST;
     if (counting_backend_open(&limiter->counting, uri, mcds_env_system(), &options,
                               &limiter->store) == MCDS_OK &&
@@ -91,7 +94,7 @@ static bool open_mcds(struct limiter *limiter)
 
 static bool is_ours(const struct contest *contest)
 {
-    return contest->kind == BUCKET || contest->kind == WINDOW;
+    return contest->kind <= WINDOW;
 }
 
 static bool open_redis(struct limiter *limiter)
@@ -269,11 +272,16 @@ static void compare_rates(struct bench *bench, const struct servers *servers, bo
                           uint32_t processes)
 {
     static const enum kind buckets[] = {BUCKET, LUA, INCR_EXPIRE, FIXED};
+    static const enum kind remembered[] = {REMEMBERED, LUA};
     static const enum kind windows[] = {WINDOW, LUA};
     const char *what = is_hot ? "one identity, refused" : "10 000 identities";
     char work[80];
     (void)snprintf(work, sizeof work, "limit take, %s, %u", what, (unsigned)processes);
     compare_kinds(bench, servers, work, is_hot, processes, buckets, 4);
+    if (is_hot) {
+        (void)snprintf(work, sizeof work, "remembered take, %s, %u", what, (unsigned)processes);
+        compare_kinds(bench, servers, work, is_hot, processes, remembered, 2);
+    }
     (void)snprintf(work, sizeof work, "window take, %s, %u", what, (unsigned)processes);
     compare_kinds(bench, servers, work, is_hot, processes, windows, 2);
 }
@@ -320,7 +328,7 @@ static void print_edges(struct bench *bench, const struct servers *servers)
 {
     static const uint32_t processes[] = {1, 8, 64};
     static const char *const bounds[KIND_COUNT] = {
-        [BUCKET] = "110: a burst of 10, and the rate", [WINDOW] = "100"};
+        [BUCKET] = "110: a burst of 10, and the rate", [REMEMBERED] = "110", [WINDOW] = "100"};
     if (!comparison_is_wanted(bench, "most in a window"))
         return;
     (void)printf("\nmost takes that passed in 1 s at a limit of 100 a second\n");

@@ -22,11 +22,17 @@ extern "C" {
  * take appends one record, and the order of the records under the key decides: no two callers
  * conflict, and a refused take changes nothing. The call repeats a take whose reply was lost,
  * with the same id. After a refused take and until its time to retry, the takes of the handle for
- * this identity read first, and append a record only if they would pass. No take is refused from
- * memory. In any time W at most burst + rate * (W + 2 S) tokens pass, where S is the largest
- * difference of a clock from the true time plus the store's timeout. S must stay below 30 s. A
- * caller gets MCDS_TOO_OLD if its clock is more than 5 s before that of the last take of the
- * identity.
+ * this identity read first, and append a record only if they would pass. In any time W at most
+ * burst + rate * (W + 2 S) tokens pass, where S is the largest difference of a clock from the true
+ * time plus the store's timeout. S must stay below 30 s. A caller gets MCDS_TOO_OLD if its clock is
+ * more than 5 s before that of the last take of the identity.
+ *
+ * Without remember_ms, the store decides about each take. With it, the handle repeats a refusal
+ * from memory for that time, so a client that tries again and again costs the store nothing. Only a
+ * take with the same identity, n and patience_ms is refused so. Tokens that this handle gives back,
+ * and its drop, end the memory at once. Tokens that others give back, and their drops, count after
+ * at most remember_ms. No more tokens pass than without it. A handle remembers 512 refusals, in
+ * 37 KB, and then forgets the one that ends first.
  *
  * Each take sends its rates; the limit does not store them as options. A changed rate applies
  * from the next take on, and the tokens that were used still count: after 100 tokens at 100 an
@@ -80,15 +86,14 @@ typedef struct mcds_limit_options {
     mcds_limit_form form;
     uint32_t rate_count; /* 0 to 4; WINDOW: 1. With 0, only scan and drop work */
     mcds_rate rates[MCDS_LIMIT_RATES_MAX];
+    /* 0 to 60 000; 0 = never. For so long after the store has refused a take, and only before its
+     * time to retry, the handle refuses the same take from memory, without a round trip. See
+     * above. */
+    uint64_t remember_ms;
 } mcds_limit_options;
 #define MCDS_LIMIT_OPTIONS_INIT                                                                \
     {                                                                                          \
-        sizeof(mcds_limit_options), MCDS_LIMIT_BUCKET, 0,                                      \
-        {                                                                                      \
-            {                                                                                  \
-                0, 0, 0                                                                        \
-            }                                                                                  \
-        }                                                                                      \
+        sizeof(mcds_limit_options), MCDS_LIMIT_BUCKET, 0, {{0, 0, 0}}, 0                       \
     }
 
 /* Times count from the call, by this machine's clock, and are rounded up. */
@@ -137,10 +142,9 @@ MCDS_API void mcds_limit_close(mcds_limit *limit);
  *              passes before the time to retry of an earlier, refused take costs 1 more. WINDOW:
  *              1; 2 for a refused take, but 1 before the time to retry of an earlier one; 1 more
  *              for a take that passes before that time; 1 more if value_out is NULL and more than
- *              half of `count` is used
+ *              half of `count` is used. With remember_ms: 0 for a take that is refused from memory
  * Lost reply:  BUCKET: the call repeats the take with the same id until the timeout.
- *              MCDS_AMBIGUOUS: taken once, not at all, or not yet; also if the limit was dropped
- *              in the meantime. WINDOW: not repeated. MCDS_AMBIGUOUS: counted once or not at all.
+ *              MCDS_AMBIGUOUS: taken once, not at all, or not yet. WINDOW: not repeated. MCDS_AMBIGUOUS: counted once or not at all.
  *              Treat it as refused: the bound then holds */
 MCDS_API MCDS_CHECKED int mcds_limit_take(mcds_limit *limit, mcds_bytes identity, uint64_t n,
                                           uint32_t patience_ms, mcds_limit_value *value_out);

@@ -28,7 +28,7 @@
     X(mcds_online_value, reborn, reborn, reserved)                                             \
     X(mcds_set_options, form, form, reserved)                                                  \
     X(mcds_table_options, size, size, size)                                                    \
-    X(mcds_limit_options, rates, rates, rates)                                                 \
+    X(mcds_limit_options, rates, remember_ms, remember_ms)                                     \
     X(mcds_limit_value, full_ms, full_ms, full_ms)                                             \
     X(mcds_ids_options, spread_ms, spread_ms, spread_ms)                                       \
     X(mcds_queue_options, flags, flags, reserved)                                              \

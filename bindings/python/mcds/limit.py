@@ -82,13 +82,16 @@ def as_rates(rates: Union[str, Iterable[Rate]], burst: Optional[int]) -> Tuple[P
 
 
 def open_limit(core: Core, name: Bytes, *, rates: Union[str, Iterable[Rate]] = (),
-               burst: Optional[int] = None, form: LimitForm = LimitForm.BUCKET) -> Opened:
+               burst: Optional[int] = None, form: LimitForm = LimitForm.BUCKET,
+               remember: Seconds = 0) -> Opened:
     """How often each identity (an address, a user) may do something, over all programs.
 
     rates  one to four, such as "10/s", "1000/h", "5/10s" or (count, seconds[, burst]); a take needs
            tokens of all. Without rates only scan, page and drop work
     burst  tokens at once, of the first rate (its count)
     form   LimitForm.WINDOW: at most `count` in any window; one rate, no patience, give, scan or drop
+    remember  0 to 60: the same take is refused again from memory for so many seconds, and not after its
+           time to retry, without a round trip; what others give back counts after that time
 
     >>> api = s.limit("api", rates=["10/s", "1000/h"], burst=20)
     >>> api.take("10.0.0.7").remaining
@@ -102,8 +105,8 @@ def open_limit(core: Core, name: Bytes, *, rates: Union[str, Iterable[Rate]] = (
     parts = as_rates(rates, burst)
     # C refuses a number of rates that does not fit.
     options = new_options("mcds_limit_options", form=form, rate_count=len(parts),
-                          rates=parts[:lib.MCDS_LIMIT_RATES_MAX])
-    return core.open("limit", encode_name(name), options, (int(form), parts))
+                          rates=parts[:lib.MCDS_LIMIT_RATES_MAX], remember_ms=as_ms(remember))
+    return core.open("limit", encode_name(name), options, (int(form), parts, as_ms(remember)))
 
 
 def read_tokens(out: Any) -> LimitValue:

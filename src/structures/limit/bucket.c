@@ -6,6 +6,8 @@
 #include "base/hash/hash.h"
 #include "structures/limit/limit.h"
 
+/* After so many losses or drops during one call, it does not begin again. */
+#define LIVES_MAX 3
 enum { TAKE_BEGIN, TAKE_READING, TAKE_APPENDING };
 
 struct limit_take {
@@ -14,6 +16,7 @@ struct limit_take {
     mcds_limit_value *value_out;
     struct mcds__take take;
     uint8_t stage;
+    uint8_t lives;   /* that were over when it had appended to them */
     bool reads;      /* it reads before it appends: `get` has the identity */
     bool appends;    /* `update` has begun */
     bool is_known;   /* `entry` comes from the memo */
@@ -82,14 +85,13 @@ struct limit_outcome {
     const struct mcds__take_entry *entry;
 };
 
-static void take_value(const struct limit_take *call, const struct limit_outcome *outcome)
+static mcds_limit_value take_value(const struct limit_take *call,
+                                   const struct limit_outcome *outcome)
 {
     mcds_limit_value value = {0};
     mcds_limit_value seen;
     int64_t number = outcome->number;
     assert(outcome->code == MCDS__MAP_CHANGED || outcome->code == MCDS__MAP_REFUSED);
-    if (call->value_out == NULL)
-        return;
     if (outcome->code == MCDS__MAP_REFUSED) {
         value.retry_ms = mcds__limit_ms(number);
     } else if (number < 0) {
@@ -104,24 +106,44 @@ static void take_value(const struct limit_take *call, const struct limit_outcome
         value.full_ms = seen.full_ms;
         value.remaining = seen.remaining;
     }
+    return value;
+}
+
+static void give_value(const struct limit_take *call, const struct limit_outcome *outcome)
+{
+    if (call->value_out == NULL)
+        return;
+    const mcds_limit_value value = take_value(call, outcome);
     mcds__sized_write(MCDS__SIZED_mcds_limit_value, call->value_out, &value);
+}
+
+static void note_refusal(struct limit_take *call, mcds_bytes identity,
+                         const struct limit_outcome *outcome)
+{
+    const struct mcds__take *take = &call->take;
+    mcds__refusals_note(&call->limit->refusals, identity,
+                        outcome->own_ms + (int64_t)mcds__limit_ms(outcome->number),
+                        !call->appends);
+    if (!call->limit->remembers)
+        return;
+    const mcds_limit_value value = take_value(call, outcome);
+    mcds__limit_remember(call->limit, identity, (uint64_t)take->tokens,
+                         take->patience_ns / NS_PER_MS, &value, outcome->own_ms);
 }
 
 static enum mcds__step take_outcome(struct limit_take *call, mcds_bytes identity,
                                     const struct limit_outcome *outcome)
 {
     struct mcds__operation *operation = &call->base;
-    struct mcds__refusals *refusals = &call->limit->refusals;
     switch (outcome->code) {
     case MCDS__MAP_CHANGED:
-        take_value(call, outcome);
-        mcds__refusals_forget(refusals, identity);
+        give_value(call, outcome);
+        mcds__refusals_forget(&call->limit->refusals, identity);
+        mcds__limit_forget(call->limit, identity);
         return mcds__operation_finish(operation, MCDS_OK);
     case MCDS__MAP_REFUSED:
-        take_value(call, outcome);
-        mcds__refusals_note(refusals, identity,
-                            outcome->own_ms + (int64_t)mcds__limit_ms(outcome->number),
-                            !call->appends);
+        give_value(call, outcome);
+        note_refusal(call, identity, outcome);
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(LIMITED));
     case MCDS__MAP_TOO_OLD:
         return mcds__operation_finish(operation, MCDS_TOO_OLD);
@@ -147,9 +169,31 @@ static bool take_begin_append(struct limit_take *call, mcds_bytes identity)
     call->update.must_exist = call->take.tokens < 0;
     call->update.wants_code = true;
     call->update.has_rivals = true;
-    call->update.wants_entry = call->value_out != NULL;
+    call->update.wants_entry = call->value_out != NULL || call->limit->remembers;
     call->appends = true;
     return true;
+}
+
+static enum mcds__step step_append(struct limit_take *call);
+
+/* The store has lost the limit, or another client has dropped it, so all buckets are full. Tokens are
+ * taken from the limit that is there now; there is nothing to give back to. */
+static enum mcds__step take_from_next_life(struct limit_take *call)
+{
+    struct mcds__operation *operation = &call->base;
+    uint8_t identity[MCDS__NAME_GIVEN_MAX];
+    size_t length = call->update.element.length;
+    if (call->take.tokens < 0)
+        return mcds__operation_finish(operation, MCDS_OK);
+    if (call->lives++ == LIVES_MAX)
+        return MCDS__DONE;
+    assert(length > 0 && length <= sizeof identity);
+    memcpy(identity, call->update.element.data, length);
+    mcds__map_update_free(&call->update);
+    call->appends = false;
+    if (!take_begin_append(call, (mcds_bytes){identity, length}))
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    return step_append(call);
 }
 
 static enum mcds__step step_append(struct limit_take *call)
@@ -163,6 +207,9 @@ static enum mcds__step step_append(struct limit_take *call)
         return step;
     if (operation->result == MCDS_NOT_FOUND && update->must_exist)
         return mcds__operation_finish(operation, MCDS_OK); /* all buckets are full */
+    if (operation->result == MCDS_AMBIGUOUS && !update->is_late &&
+        operation->detail == MCDS__WHY(DROPPED_MEANWHILE))
+        return take_from_next_life(call);
     if (operation->result != MCDS_OK)
         return step;
     assert(update->wants_code);
@@ -273,6 +320,7 @@ int mcds__limit_take_bucket(mcds_limit *limit, const struct mcds__operation_kind
     call->take = (struct mcds__take){.tokens = tokens, .patience_ns = patience_ns};
     copy_rates(limit, &call->take);
     call->stage = TAKE_BEGIN;
+    call->lives = 0;
     call->appends = false;
     call->is_known = false;
     call->reads = tokens > 0 &&

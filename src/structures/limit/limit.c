@@ -10,6 +10,7 @@
 #define PER_MS_MAX (366 * DAY_MS)
 #define PATIENCE_MS_MAX (49 * DAY_MS) /* so many whole days fit into 32 bits */
 #define WINDOW_MS_MIN 1000
+#define REMEMBER_MS_MAX 60000
 
 static const mcds_reason *const other_forms[] = {
     MCDS__WHY(UNKNOWN_FORM),
@@ -67,10 +68,12 @@ static int limit_set_options(mcds_limit *limit, const char *name,
                           .option = "form", .wanted_max = MCDS_LIMIT_WINDOW,
                           .found_number = (int)options->form);
     limit->form = options->form;
-    const struct mcds__given count = {MCDS_CAUSE_OUT_OF_RANGE, "rate_count",
-                                      options->rate_count, 1, MCDS_LIMIT_RATES_MAX};
-    int result = is_window ? check_number(name, "rate_count", options->rate_count, 1, 1)
-                           : mcds__check_given("limit", name, NULL, &count, 1);
+    const struct mcds__given given[] = {
+        {MCDS_CAUSE_OUT_OF_RANGE, "remember_ms", options->remember_ms, 0, REMEMBER_MS_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "rate_count", options->rate_count, 1, MCDS_LIMIT_RATES_MAX}};
+    int result = mcds__check_given("limit", name, NULL, given, is_window ? 1 : 2);
+    if (result == MCDS_OK && is_window)
+        result = check_number(name, "rate_count", options->rate_count, 1, 1);
     for (uint32_t i = 0; result == MCDS_OK && i < options->rate_count; i++)
         result = limit_set_rate(limit, name, &options->rates[i]);
     return result;
@@ -115,6 +118,66 @@ static int check_bucket(const mcds_limit *limit, const char *verb)
                           .name = limit->keyed.handle.name, .verb = verb);
 }
 
+void mcds__limit_remember(mcds_limit *limit, mcds_bytes identity, uint64_t tokens,
+                          uint64_t patience_ms, const mcds_limit_value *value, int64_t own_ms)
+{
+    if (!limit->remembers)
+        return;
+    const mcds_env *env = mcds__store_env(limit->keyed.handle.store);
+    int64_t gone_ms = mcds__wall_ms(env) - own_ms;
+    struct mcds__refusal refusal = {tokens, patience_ms, mcds__monotonic_ns(env), *value};
+    if (gone_ms >= 0 && (uint64_t)gone_ms < value->retry_ms) { /* else the clock was set */
+        refusal.asked_ns -= gone_ms * NS_PER_MS;
+        mcds__remembered_note(limit->remembered, identity, &refusal);
+    }
+}
+
+void mcds__limit_forget(mcds_limit *limit, mcds_bytes identity)
+{
+    if (limit->remembers)
+        mcds__remembered_forget(limit->remembered, identity);
+}
+
+/* A take that was refused a short time ago, and is refused again without a round trip. */
+struct limit_refusal {
+    struct mcds__operation base;
+    mcds_limit_value *value_out;
+    mcds_limit_value value;
+};
+
+static enum mcds__step step_refusal(struct mcds__operation *operation)
+{
+    const struct limit_refusal *call = (struct limit_refusal *)operation;
+    if (call->value_out != NULL)
+        mcds__sized_write(MCDS__SIZED_mcds_limit_value, call->value_out, &call->value);
+    return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(LIMITED));
+}
+
+static const struct mcds__operation_kind refusal_kind = {
+    "limit", "take", sizeof(struct limit_refusal), step_refusal, NULL};
+
+/* False: the store must be asked. */
+static bool refuse_from_memory(mcds_limit *limit, mcds_bytes identity, uint64_t n,
+                               uint32_t patience_ms, mcds_limit_value *value_out,
+                               const struct mcds__start *start, int *result_out)
+{
+    mcds_store *store = limit->keyed.handle.store;
+    struct limit_refusal own;
+    mcds_limit_value value;
+    if (!limit->remembers || mcds__store_check_process(store) != MCDS_OK ||
+        !mcds__remembered_has(limit->remembered, identity, n, patience_ms,
+                              mcds__monotonic_ns(mcds__store_env(store)), &value))
+        return false;
+    struct limit_refusal *call = mcds__call_begin(&own.base, &refusal_kind,
+                                                  &limit->keyed.handle, start, result_out);
+    if (call == NULL)
+        return true;
+    call->value_out = value_out;
+    call->value = value;
+    *result_out = mcds__call_launch(&call->base, start);
+    return true;
+}
+
 int mcds_limit_take_start(mcds_limit *limit, mcds_bytes identity, uint64_t n,
                           uint32_t patience_ms, mcds_limit_value *value_out,
                           mcds_pipeline *pipeline, uint64_t tag)
@@ -126,7 +189,8 @@ int mcds_limit_take_start(mcds_limit *limit, mcds_bytes identity, uint64_t n,
         result = check_tokens(limit, kind, n, patience_ms);
     if (result == MCDS_OK && value_out != NULL)
         result = mcds__sized_check(MCDS__SIZED_mcds_limit_value, value_out);
-    if (result != MCDS_OK)
+    if (result != MCDS_OK ||
+        refuse_from_memory(limit, identity, n, patience_ms, value_out, start, &result))
         return result;
     if (limit->form == MCDS_LIMIT_WINDOW)
         return mcds__limit_take_window(limit, identity, n, value_out, start);
@@ -174,6 +238,7 @@ int mcds_limit_give_start(mcds_limit *limit, mcds_bytes identity, uint64_t n,
         result = check_tokens(limit, kind, n, 0);
     if (result != MCDS_OK)
         return result;
+    mcds__limit_forget(limit, identity);
     return mcds__limit_take_bucket(limit, kind, identity, -(int64_t)n, 0, NULL,
                                    MCDS__START(pipeline, tag));
 }
@@ -243,12 +308,22 @@ int mcds_limit_drop_start(mcds_limit *limit, mcds_pipeline *pipeline, uint64_t t
     int result = check_bucket(limit, "drop");
     if (result != MCDS_OK)
         return result;
+    if (limit->remembers)
+        mcds__remembered_clear(limit->remembered);
     return mcds__keyed_launch_drop(&limit->keyed, &drop_kind, MCDS__START(pipeline, tag));
 }
 
 int mcds_limit_drop(mcds_limit *limit)
 {
     return mcds_limit_drop_start(limit, MCDS__WAIT, 0);
+}
+
+static void destroy_limit(struct mcds__handle *handle)
+{
+    mcds_limit *limit = (mcds_limit *)handle;
+    if (limit->remembers)
+        mcds__remembered_destroy(limit->remembered);
+    mcds__keyed_destroy(handle);
 }
 
 int mcds_limit_open(mcds_store *store, const char *name, const mcds_limit_options *options,
@@ -263,8 +338,9 @@ int mcds_limit_open(mcds_store *store, const char *name, const mcds_limit_option
         result = limit_set_options(&checked, name, &own);
     if (result != MCDS_OK)
         return result;
-    mcds_limit *limit = mcds__handle_open("limit", store, name, sizeof *limit,
-                                          mcds__keyed_destroy);
+    bool remembers = own.remember_ms > 0;
+    size_t size = sizeof(mcds_limit) + (remembers ? sizeof(struct mcds__remembered) : 0);
+    mcds_limit *limit = mcds__handle_open("limit", store, name, size, destroy_limit);
     if (limit == NULL)
         return MCDS_NO_MEMORY;
     limit->form = checked.form;
@@ -279,6 +355,9 @@ int mcds_limit_open(mcds_store *store, const char *name, const mcds_limit_option
     mcds__map_init(&limit->keyed.map, store, &root, MCDS__KIND_LIMIT, 0, other_forms, 0);
     limit->keyed.map.flat = MCDS__LIMIT_DEPTH;
     mcds__refusals_init(&limit->refusals, mcds__store_env(store));
+    limit->remembers = remembers;
+    if (remembers)
+        mcds__remembered_init(limit->remembered, mcds__store_env(store), own.remember_ms);
     *limit_out = limit;
     return MCDS_OK;
 }

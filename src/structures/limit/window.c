@@ -276,10 +276,13 @@ static enum mcds__step window_finish(struct limit_window *call, int result)
     if (call->value_out != NULL && (result == MCDS_OK || result == MCDS_BUSY))
         mcds__sized_write(MCDS__SIZED_mcds_limit_value, call->value_out, &call->value);
     if (result != MCDS_BUSY) {
-        if (call->tokens > 0)
+        if (call->tokens > 0) {
             mcds__refusals_forget(&call->limit->refusals, identity);
+            mcds__limit_forget(call->limit, identity);
+        }
         return mcds__operation_finish(&call->base, result);
     }
+    mcds__limit_remember(call->limit, identity, call->tokens, 0, &call->value, call->now_ms);
     mcds__refusals_note(&call->limit->refusals, identity,
                         call->now_ms + (int64_t)call->value.retry_ms, call->stage == LOOKING);
     return mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(LIMITED));
