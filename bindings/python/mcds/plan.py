@@ -10,7 +10,7 @@ import asyncio
 import datetime
 import functools
 from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable, Iterator,
-                    Optional, ParamSpec, Tuple, TypeVar, Union)
+                    Optional, ParamSpec, Tuple, TypeGuard, TypeVar, Union)
 
 from ._binding import ffi, lib
 from .errors import Ambiguous, error_of
@@ -211,6 +211,20 @@ def encode(data: Bytes) -> bytes:
     if isinstance(data, (bytearray, memoryview)):
         return bytes(data)
     raise TypeError(f"bytes or str, not {type(data).__name__}")
+
+
+#: The largest element of a set, and the largest key of a table.
+ELEMENT_MAX = 1024
+
+
+def fits(data: object) -> TypeGuard[Bytes]:
+    """Whether it can be an element or a key. What cannot be stored is absent, without a call."""
+    if not isinstance(data, (bytes, bytearray, memoryview, str)):
+        return False
+    try:
+        return 0 < len(encode(data)) <= ELEMENT_MAX
+    except UnicodeEncodeError:
+        return False
 
 
 def encode_name(name: Bytes) -> bytes:

@@ -9,8 +9,8 @@ from typing import Any, AsyncIterator, Iterable, Iterator, List, MutableSet, Tup
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import NotFound
-from .plan import (Bytes, Plan, Structure, as_bytes, awaited, encode, encode_name, new_options,
-                   started, take_flag, take_found, take_none, waiting)
+from .plan import (Bytes, Plan, Structure, as_bytes, awaited, encode, encode_name, fits,
+                   new_options, started, take_flag, take_found, take_none, waiting)
 from .stream import Stream, collect_set, count, read_all
 
 
@@ -119,13 +119,17 @@ class AnyForm(SetPlans):
         self._add(element).wait()
 
     def discard(self, value: Bytes) -> None:
-        """Remove an element: of a bag one of it, of a sequence the first one that is equal."""
-        self._discard(value).wait()
+        """Remove an element: of a bag one of it, of a sequence the first one that is equal.
+
+        Nothing is done for what cannot be stored.
+        """
+        if fits(value):
+            self._discard(value).wait()
 
     def remove(self, element: Bytes) -> None:
         """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
-        if not self.take(element):
-            raise NotFound(f"set {self.name!r}: no element {encode(element)!r}")
+        if not fits(element) or not self.take(element):
+            raise NotFound(f"set {self.name!r}: no element {element!r}")
 
     def update(self, elements: Iterable[Bytes]) -> None:
         """Add many elements; their requests travel together."""
@@ -138,7 +142,7 @@ class AnyForm(SetPlans):
         self.drop()
 
     def __contains__(self, element: object) -> bool:
-        return isinstance(element, (bytes, bytearray, memoryview, str)) and self.has(element)
+        return fits(element) and self.has(element)
 
     def __iter__(self) -> Iterator[bytes]:
         """All elements, in parts. What others change meanwhile may be seen or not."""

@@ -9,8 +9,8 @@ from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import Error, NotFound, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, awaited, encode,
-                   encode_name, new_options, new_value, read_value, started, take_flag, take_found,
-                   take_new, take_none, take_number, waiting)
+                   encode_name, fits, new_options, new_value, read_value, started, take_flag,
+                   take_found, take_new, take_none, take_number, waiting)
 from .stream import PART, check_scan, collect_table, count, new_buffer, records
 
 T = TypeVar("T")
@@ -170,25 +170,25 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
     def get(self, key: Bytes, default: Union[bytes, T]) -> Union[bytes, T]: ...
 
     def get(self, key: Bytes, default: Any = None) -> Any:
-        """The value of a key, or `default`."""
-        value = self._get(key).wait()
+        """The value of a key, or `default`; also for a key that cannot be stored."""
+        value = self._get(key).wait() if fits(key) else None
         return default if value is None else value
 
     def __getitem__(self, key: Bytes) -> bytes:
-        value = self._get(key).wait()
+        value = self.get(key)
         if value is None:
-            raise NotFound(f"table {self.name!r}: no key {encode(key)!r}")
+            raise NotFound(f"table {self.name!r}: no key {key!r}")
         return value
 
     def __setitem__(self, key: Bytes, value: Bytes) -> None:
         self._put(key, value).wait()
 
     def __delitem__(self, key: Bytes) -> None:
-        if not self.remove(key):
-            raise NotFound(f"table {self.name!r}: no key {encode(key)!r}")
+        if not fits(key) or not self.remove(key):
+            raise NotFound(f"table {self.name!r}: no key {key!r}")
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, (bytes, bytearray, memoryview, str)) and self.has(key)
+        return fits(key) and self.has(key)
 
     def pairs(self) -> Iterator[Tuple[bytes, bytes]]:
         """All entries, in parts of about 256 KB. Lost, at the end, where a part is gone."""
@@ -237,7 +237,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
         if value is not None and self.remove(key):
             return value
         if default is MISSING:
-            raise NotFound(f"table {self.name!r}: no key {encode(key)!r}")
+            raise NotFound(f"table {self.name!r}: no key {key!r}")
         return default
 
     def clear(self) -> None:

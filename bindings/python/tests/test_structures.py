@@ -150,6 +150,41 @@ def test_set(s: mcds.Store) -> None:
     assert list(x) == []
 
 
+UNFIT: List[Any] = ["", b"", "x" * 1025, memoryview(b"x" * 1025), "\ud800", 5, None]
+
+
+def test_a_set_has_no_element_that_cannot_be_stored(s: mcds.Store) -> None:
+    x = s.set("x")
+    x.add("a")
+    for element in UNFIT:
+        assert element not in x
+        x.discard(element)
+        assert x.isdisjoint([element])
+        with pytest.raises(KeyError):
+            x.remove(element)
+        with pytest.raises((ValueError, TypeError)):
+            x.add(element)
+        assert x == {b"a"} and x & {element} == set() and x - {element} == {b"a"}
+    assert not {b""} <= x and x != {b""} and x > set()
+    x -= {b""}
+    assert x == {b"a"}
+
+
+def test_a_table_has_no_key_that_cannot_be_stored(s: mcds.Store) -> None:
+    t = s.table("t")
+    t["a"] = "1"
+    for key in UNFIT:
+        assert key not in t and t.get(key) is None and t.get(key, 7) == 7 and t.pop(key, 8) == 8
+        calls: List[Callable[[], Any]] = [lambda: t[key], lambda: t.pop(key),
+                                          lambda: t.__delitem__(key)]
+        for call in calls:
+            with pytest.raises(KeyError):
+                call()
+        with pytest.raises((ValueError, TypeError)):
+            t[key] = "2"
+    assert t.keys() & {b""} == set() and t == {b"a": b"1"}
+
+
 def test_bag_and_sequence(s: mcds.Store) -> None:
     bag = s.bag("bag")
     for element in ("a", "b", "a"):
