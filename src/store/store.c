@@ -480,11 +480,9 @@ bool mcds__store_answers_here(const mcds_store *store)
     return store->backend->session_open == NULL;
 }
 
-mcds_capabilities mcds__store_can(const mcds_store *store)
+void mcds__store_read_capabilities(const mcds_store *store, mcds_capabilities *can_out)
 {
-    mcds_capabilities can;
-    store->backend->capabilities(store->backend_state, &can);
-    return can;
+    store->backend->capabilities(store->backend_state, can_out);
 }
 
 bool mcds__store_has(const mcds_store *store, mcds_feature feature)

@@ -33,7 +33,14 @@ uint32_t mcds__store_place(const mcds_store *store);
 int64_t mcds__store_timeout_ns(const mcds_store *store);
 /* Whether the backend has no sessions and answers in the caller's thread. */
 bool mcds__store_answers_here(const mcds_store *store);
-mcds_capabilities mcds__store_can(const mcds_store *store);
+void mcds__store_read_capabilities(const mcds_store *store, mcds_capabilities *can_out);
+/* Inlined, so that the caller copies only the members that it uses. */
+static inline mcds_capabilities mcds__store_can(const mcds_store *store)
+{
+    mcds_capabilities can;
+    mcds__store_read_capabilities(store, &can);
+    return can;
+}
 /* Whether the store has this feature. */
 bool mcds__store_has(const mcds_store *store, mcds_feature feature);
 /* Whether changes that are submitted together share a commit, also where it waits for no disk. */
