@@ -131,12 +131,13 @@ typedef struct mcds_reason {
 
 typedef struct mcds_reply {
     mcds_outcome outcome;
-    uint32_t flags;            /* GET: client flags */
-    int64_t ttl_ms;            /* GET with WANT_TTL: the remaining time, NEVER or UNKNOWN */
-    uint64_t number;           /* INCR, DECR: the new value */
-    mcds_cas_token cas;        /* GET; stores, if the store is capable; else zero */
-    size_t value_at;           /* GET: where in batch.values the value begins */
-    size_t value_length;       /* GET: its size; with NO_VALUE if the store reports it */
+    uint32_t flags;      /* GET: client flags */
+    int64_t ttl_ms;      /* GET with WANT_TTL: the remaining time, NEVER or UNKNOWN */
+    uint64_t number;     /* INCR, DECR: the new value */
+    mcds_cas_token cas;  /* GET; stores, if the store is capable; else zero. APPEND, PREPEND,
+                                  INCR and DECR may leave it out */
+    size_t value_at;     /* GET: where in batch.values the value begins */
+    size_t value_length; /* GET: its size; with NO_VALUE if the store reports it */
     const mcds_reason *detail; /* what went wrong, or NULL */
     const char *peer; /* the server concerned, valid while the store is open, or NULL */
 } mcds_reply;

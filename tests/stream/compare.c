@@ -94,8 +94,10 @@ static const char *difference(struct stream *stream, const struct side *sides, u
                      (sides[0].can.cas_on_store && sides[1].can.cas_on_store);
     if (request->command == MCDS_TOUCH || request->command == MCDS_DELETE)
         has_token = false;
-    if (is_count && (one->cas.connection == 0 || two->cas.connection == 0))
-        has_token = false; /* it may be left out */
+    bool may_omit = is_count || request->command == MCDS_APPEND ||
+                    request->command == MCDS_PREPEND;
+    if (may_omit && (one->cas.connection == 0 || two->cas.connection == 0))
+        has_token = false;
     const struct stream_pair pair = {{one->cas, two->cas}};
     if (has_token && sides[1].can.compare_and_set &&
         !same_token(stream, stream->batches[b].requests[i].key, &pair))

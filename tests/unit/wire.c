@@ -480,7 +480,7 @@ static void commands_as_they_are_sent(void **state)
     const uint32_t sets = MCDS_SETS_CAS;
     SENT(meta, "ms k 3 ME E5 s O12\r\nabc\r\n", .command = MCDS_ADD, .options = sets,
          .initial = 5, .value = abc);
-    SENT(meta, "ms k 0 MA C18446744073709551615 c O12\r\n\r\n", .command = MCDS_APPEND,
+    SENT(meta, "ms k 0 MA C18446744073709551615 O12\r\n\r\n", .command = MCDS_APPEND,
          .cas = token);
     SENT(meta, "ms k 3 MA C18446744073709551615 E5 s O12\r\nabc\r\n", .command = MCDS_APPEND,
          .options = sets, .initial = 5, .cas = token, .value = abc);

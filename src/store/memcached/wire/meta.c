@@ -85,8 +85,10 @@ static char *wire_meta_put_store(char *at, const mcds_request *request, uint64_t
         at = put_flag(at, " T", exptime);
     if (request->flags != 0)
         at = put_flag(at, " F", request->flags);
-    bool knows_cas = (request->options & MCDS_SETS_CAS) != 0;
-    return mcds__wire_put(at, knows_cas ? " s" : " c");
+    if ((request->options & MCDS_SETS_CAS) != 0)
+        return mcds__wire_put(at, " s");
+    bool extends = request->command == MCDS_APPEND || request->command == MCDS_PREPEND;
+    return extends ? at : mcds__wire_put(at, " c");
 }
 
 static char *put_delete(char *at, const mcds_request *request)
