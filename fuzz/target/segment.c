@@ -74,7 +74,8 @@ static void write(const uint8_t *data, size_t size)
         put++;
         at += 4 + length;
     }
-    mcds__segment_address(value.data, value.length, key, data[0] & MCDS__SEGMENT_DISTANCE);
+    mcds__segment_address(value.data, value.length, mcds__segment_key_sum(key),
+                          data[0] & MCDS__SEGMENT_DISTANCE);
     MUST(scan((mcds_bytes){value.data, value.length}, &corrupt) == put && corrupt == 0);
     if (put > 0) {
         size_t bit = (data[0] * 997u + size * 31) % (value.length * 8);

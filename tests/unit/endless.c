@@ -101,7 +101,7 @@ static bool pretend_record(struct world *world, mcds_request *request)
                                                 .seq = ++world->records,
                                                 .filed_ms = world->fake.wall_ns / 1000000,
                                                 .payload = mcds_text("v")}));
-    mcds__segment_address(record.data, record.length, request->key, 0);
+    mcds__segment_address(record.data, record.length, mcds__segment_key_sum(request->key), 0);
     size_t begin = mcds__segment_put_opening(whole, request->key, INCARNATION);
     memcpy(whole + begin, record.data, record.length);
     mcds__buffer_free(&record);

@@ -37,7 +37,8 @@ static void add(struct fixture *f, uint32_t seq, uint8_t flags, size_t length)
     size_t at = f->value.length;
     assert_true(mcds__segment_put(&f->value, &record));
     assert_int_equal(mcds__segment_length(f->value.data + at), f->value.length - at);
-    mcds__segment_address(f->value.data + at, f->value.length - at, key, 0);
+    mcds__segment_address(f->value.data + at, f->value.length - at, mcds__segment_key_sum(key),
+                          0);
 }
 
 static mcds_bytes value_of(const struct fixture *f)
@@ -166,10 +167,11 @@ static void a_record_belongs_to_its_key(void **state)
     uint32_t corrupt;
     begin(&f);
     add(&f, 1, 0, 40);
-    mcds__segment_address(f.value.data, f.value.length, other_key, 0);
+    mcds__segment_address(f.value.data, f.value.length, mcds__segment_key_sum(other_key), 0);
     assert_int_equal(count(value_of(&f), &corrupt), 0);
     assert_int_equal(corrupt, 1);
-    mcds__segment_address(f.value.data, f.value.length, key, 2 | MCDS__SEGMENT_LOSS);
+    mcds__segment_address(f.value.data, f.value.length, mcds__segment_key_sum(key),
+                          2 | MCDS__SEGMENT_LOSS);
     struct mcds__segment_record record;
     mcds__segment_get(value_of(&f), 0, &record);
     assert_int_equal(record.flags, 2 | MCDS__SEGMENT_LOSS);

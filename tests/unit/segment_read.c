@@ -68,7 +68,7 @@ static void make_segment(mcds_store *store, const struct mcds__segments *segment
                                    mcds__segment_put_opening(opening, key, segment->before)));
     size_t at = value.length;
     assert_true(mcds__segment_put(&value, &record));
-    mcds__segment_address(value.data + at, value.length - at, key, 0);
+    mcds__segment_address(value.data + at, value.length - at, mcds__segment_key_sum(key), 0);
     if (segment->kind == 'c')
         assert_true(mcds_buffer_append(&value, zeros, sizeof zeros));
     mcds_request request = {.command = MCDS_SET,

@@ -112,7 +112,7 @@ uint32_t mcds__segment_append_fill(struct mcds__segment_append *append,
     uint32_t count = 0;
     mcds_bytes key = mcds__key_bytes(&append->key);
     mcds_bytes route = {key.data, place->route_length};
-    mcds__segment_address(append->records.data, append->records.length, key,
+    mcds__segment_address(append->records.data, append->records.length, place->key_sum,
                           segment_load_flags(append, place->segment));
     append->segment = place->segment;
     append->makes = place->makes;

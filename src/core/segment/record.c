@@ -51,10 +51,15 @@ bool mcds__segment_put(mcds_buffer *out, const struct mcds__segment_record *reco
     return true;
 }
 
-size_t mcds__segment_put_opening(uint8_t *out, mcds_bytes key, uint32_t before)
+uint32_t mcds__segment_key_sum(mcds_bytes key)
 {
     assert(key.length > 0);
-    uint32_t sum = mcds__crc32c(0, key.data, key.length);
+    return mcds__crc32c(0, key.data, key.length);
+}
+
+size_t mcds__segment_put_opening(uint8_t *out, mcds_bytes key, uint32_t before)
+{
+    uint32_t sum = mcds__segment_key_sum(key);
     out[0] = MARK;
     mcds__put_u16(out + 1, MCDS__SEGMENT_HEADER_LENGTH - HEAD);
     out[HEAD] = MCDS__SEGMENT_HEADER;
@@ -68,11 +73,10 @@ size_t mcds__segment_length(const uint8_t *record)
     return HEAD + mcds__get_u16(record + 1);
 }
 
-void mcds__segment_address(uint8_t *records, size_t length, mcds_bytes key, uint8_t flags)
+void mcds__segment_address(uint8_t *records, size_t length, uint32_t key_sum, uint8_t flags)
 {
     static const uint8_t changing = MCDS__SEGMENT_DISTANCE | MCDS__SEGMENT_LOSS;
     assert((flags & ~changing) == 0);
-    uint32_t key_sum = mcds__crc32c(0, key.data, key.length);
     for (size_t at = 0; at < length;) {
         uint8_t *record = records + at;
         size_t whole = mcds__segment_length(record);
@@ -115,7 +119,7 @@ void mcds__segment_scan_begin(struct mcds__segment_scan *scan, mcds_bytes key, m
     *scan = (struct mcds__segment_scan){
         .bytes = value.data,
         .length = value.length,
-        .key_sum = mcds__crc32c(0, key.data, key.length),
+        .key_sum = mcds__segment_key_sum(key),
         .chances = CHANCES,
     };
 }

@@ -52,8 +52,10 @@ struct mcds__segment_record {
 bool mcds__segment_put(mcds_buffer *out, const struct mcds__segment_record *record);
 /* Write a header; returns its length. */
 size_t mcds__segment_put_opening(uint8_t *out, mcds_bytes key, uint32_t before);
+/* The sum of a key, which those of its records continue. */
+uint32_t mcds__segment_key_sum(mcds_bytes key);
 /* Set the DISTANCE and LOSS bits of all records in these bytes, and their sums for the key. */
-void mcds__segment_address(uint8_t *records, size_t length, mcds_bytes key, uint8_t flags);
+void mcds__segment_address(uint8_t *records, size_t length, uint32_t key_sum, uint8_t flags);
 /* The length of the record at the beginning of bytes made by mcds__segment_put. */
 size_t mcds__segment_length(const uint8_t *record);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "core/segment/record.h"
 
 /* State older than this is read again. */
 #define TRUST_NS (600 * NS_PER_S)
@@ -133,12 +134,14 @@ static void copy_segment_key(const struct mcds__segments *segments,
     if (tail->keyed != tail->segment + 1) {
         tail->route_length =
             mcds__segment_key(segments, tail->stream, tail->segment, &tail->key).length;
+        tail->key_sum = mcds__segment_key_sum(mcds__key_bytes(&tail->key));
         tail->keyed = tail->segment + 1;
     }
     assert(tail->route_length > 0 && tail->route_length < tail->key.length);
     memcpy(place->key->bytes, tail->key.bytes, tail->key.length + 1u);
     place->key->length = tail->key.length;
     place->route_length = tail->route_length;
+    place->key_sum = tail->key_sum;
 }
 
 static struct mcds__segment_sight *sight_place(struct mcds__segments *segments, uint64_t stream)

@@ -85,6 +85,7 @@ struct mcds__segment_tail {
     uint64_t reading; /* the last round of a pipeline in which a batch reads it */
     uint64_t keyed;   /* `key` is that of the segment before this one; 0: of none */
     size_t route_length;
+    uint32_t key_sum; /* its checksum, with which those of the records begin */
     struct mcds__key key;
 };
 
@@ -152,7 +153,8 @@ struct mcds__segment_place {
     uint32_t before;
     mcds_cas_token token;  /* of the count, for writing it */
     struct mcds__key *key; /* in: what becomes the key of the segment, unless `settles`, */
-    size_t route_length;   /* and how much of it is the route */
+    size_t route_length;   /* how much of it is the route, */
+    uint32_t key_sum;      /* and its checksum */
 };
 bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, size_t length,
                               uint64_t round, int64_t now_ns,
