@@ -263,6 +263,22 @@ static void many_jobs_take_several_parts(struct suite *suite)
     close_pair(&pair);
 }
 
+/* A job of 8 KB fills a part. No other caller fills the parts. */
+static void one_call_fills_many_parts(struct suite *suite)
+{
+    static const char bytes[8192];
+    struct pair pair;
+    mcds_bytes jobs[100];
+    size_t pushed = 0;
+    open_pair(suite, &pair, 0);
+    for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
+        jobs[i] = (mcds_bytes){bytes, sizeof bytes};
+    CHECK(MCDS_OK, suite, mcds_queue_push_many, pair.mine, jobs, 100, 0, &pushed);
+    assert_int_equal(pushed, 100);
+    check_counts(suite, &pair, 100, 0, 0, 0);
+    close_pair(&pair);
+}
+
 /* A handle that remembers parts that were finished long ago loses no push, and finds the jobs. */
 static void old_memories_do_no_harm(struct suite *suite)
 {
@@ -717,6 +733,7 @@ static const struct suite_case cases[] = {
     CASE(next_tells_of_a_claim_that_has_ended),
     CASE(jobs_can_be_given_back_and_delayed),
     CASE_TWICE(many_jobs_take_several_parts),
+    CASE_ONCE(one_call_fills_many_parts),
     CASE_ONCE(old_memories_do_no_harm),
     CASE_ONCE(a_mark_that_stays_opens_nothing),
     CASE(a_loss_is_told),

@@ -298,6 +298,7 @@ struct mcds__map_rewrite {
     int64_t number;                    /* the same */
     bool moved;        /* out: the key is MOVED, so updates may append to its children */
     bool lacks_memory; /* out: this process had no memory, so it is not complete */
+    bool is_outrun;    /* out: another client has changed the key meanwhile */
     uint8_t stage;     /* private; 0 at the start, as all that follow */
     bool freezes;      /* its batch freezes the key before the read */
     uint8_t thaws;     /* reads in a row that have shown an open number */
@@ -477,8 +478,7 @@ struct mcds__map_scan {
     uint32_t marks;
     bool is_below;   /* reading the children of a SEALED key */
     uint32_t missed; /* a bit for each of those keys that was missing at the previous read */
-    /* Keys above those that are being read, from the one with this number on, that have been
-     * split: a bit for each. */
+    /* A bit for each key above those, from the one with this number on, that has been split. */
     uint8_t parents_depth;
     uint32_t parents;
     uint64_t parents_first;

@@ -42,6 +42,14 @@ static enum mcds__step map_rewrite_finish(struct mcds__map_rewrite *rewrite,
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
+/* Another client has changed the key since it was read, or the reply was lost. */
+static enum mcds__step map_rewrite_outrun(struct mcds__map_rewrite *rewrite,
+                                          struct mcds__operation *operation)
+{
+    rewrite->is_outrun = true;
+    return map_rewrite_finish(rewrite, operation);
+}
+
 /* There is nothing left to do. */
 static enum mcds__step map_rewrite_complete(struct mcds__map_rewrite *rewrite,
                                             struct mcds__map *map,
@@ -172,7 +180,7 @@ static enum mcds__step map_rewrite_begin(struct mcds__map_rewrite *rewrite,
                                          struct mcds__map *map,
                                          struct mcds__operation *operation)
 {
-    rewrite->moved = rewrite->lacks_memory = false;
+    rewrite->moved = rewrite->lacks_memory = rewrite->is_outrun = false;
     rewrite->fate = MCDS__MAP_UNDECIDED;
     if (!mcds__map_claim(rewrite, map))
         return map_rewrite_finish(rewrite, operation);
@@ -377,7 +385,7 @@ static enum mcds__step take_seal(struct mcds__map_rewrite *rewrite,
     if (mcds__is_refusal(reply))
         return map_rewrite_refuse(rewrite, operation, reply);
     if (reply->outcome != MCDS_OUT_OK)
-        return map_rewrite_finish(rewrite, operation);
+        return map_rewrite_outrun(rewrite, operation);
     if (rewrite->fate == MCDS__MAP_NOT_IN_OPEN)
         rewrite->fate = MCDS__MAP_VOID;
     return ask_children(rewrite, operation);
@@ -410,7 +418,7 @@ static enum mcds__step take_compaction(struct mcds__map_rewrite *rewrite, struct
     if (mcds__is_refusal(reply))
         return map_rewrite_refuse(rewrite, operation, reply);
     return reply->outcome == MCDS_OUT_OK ? map_rewrite_complete(rewrite, map, operation)
-                                         : map_rewrite_finish(rewrite, operation);
+                                         : map_rewrite_outrun(rewrite, operation);
 }
 
 /* The life is over, and the drop may have erased this key before the children were made. */

@@ -67,7 +67,6 @@ static enum mcds__step take_refused_rewrite(struct mcds__map_update *update,
 static enum mcds__step take_rewrite(struct mcds__map_update *update,
                                     struct mcds__operation *operation)
 {
-    assert(update->stage >= UPDATE_RESOLVING);
     enum mcds__step step = mcds__map_rewrite_step(&update->rewrite, update->map, operation);
     if (step != MCDS__DONE)
         return step;
@@ -79,7 +78,8 @@ static enum mcds__step take_rewrite(struct mcds__map_update *update,
                        update->rewrite.fate != MCDS__MAP_UNDECIDED;
     if (operation->result != MCDS_OK || is_resolved)
         return take_refused_rewrite(update, operation);
-    update->stage = UPDATE_BEGIN;
+    if (!update->rewrite.is_outrun) /* else an append would make rewrites of others fail */
+        update->stage = UPDATE_BEGIN;
     if (update->rewrite.moved && update->moves++ < MCDS__MAP_MOVES_MAX)
         return map_update_begin(update, operation);
     bool waits = update->doubt || !update->rewrite.lacks_memory;

@@ -224,6 +224,7 @@ static enum mcds__step note_pushed(struct queue_push *push)
 {
     push->pushed += push->in_order;
     assert(push->in_order > 0 && push->pushed <= push->count);
+    push->refusals = 0;
     if (push->pushed_out != NULL)
         *push->pushed_out = push->pushed;
     mcds__operation_note_stored(&push->base);
