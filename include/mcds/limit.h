@@ -29,10 +29,10 @@ extern "C" {
  *
  * Without remember_ms, the store decides about each take. With it, the handle repeats a refusal
  * from memory for that time, so a client that tries again and again costs the store nothing. Only a
- * take with the same identity, n and patience_ms is refused so. Tokens that this handle gives back,
- * and its drop, end the memory at once. Tokens that others give back, and their drops, count after
+ * take with the same identity, n and patience_ms is refused so. When this handle has given tokens
+ * back, or has dropped the limit, it asks again. Tokens that others give back, and their drops, count after
  * at most remember_ms. No more tokens pass than without it. A handle remembers 512 refusals, in
- * 37 KB, and then forgets the one that ends first.
+ * 41 KB, and then forgets the one that ends first.
  *
  * Each take sends its rates; the limit does not store them as options. A changed rate applies
  * from the next take on, and the tokens that were used still count: after 100 tokens at 100 an

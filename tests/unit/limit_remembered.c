@@ -195,30 +195,79 @@ static void a_pipeline_refuses_without_a_batch(void **state)
     end(&world);
 }
 
+/* A refusal that was on its way when this handle gave tokens back is not remembered. */
+static void a_give_during_a_take_is_seen(void **state)
+{
+    static struct mcds__remembered remembered;
+    struct fake_env fake;
+    struct mcds__refusal refusal = {.tokens = 1, .value = {.retry_ms = 1000}};
+    mcds_limit_value value;
+    (void)state;
+    fake_env_init(&fake, 3);
+    mcds__remembered_init(&remembered, &fake.env, 1000);
+    refusal.own_ms = fake.wall_ns / 1000000;
+    refusal.asked_ns = fake.monotonic_ns;
+    refusal.changes = mcds__remembered_changes(&remembered);
+    mcds__remembered_forget(&remembered, mcds_text("a"));
+    mcds__remembered_note(&remembered, mcds_text("a"), &refusal);
+    assert_false(mcds__remembered_has(&remembered, mcds_text("a"), 1, 0, &value));
+    refusal.changes = mcds__remembered_changes(&remembered);
+    mcds__remembered_note(&remembered, mcds_text("a"), &refusal);
+    assert_true(mcds__remembered_has(&remembered, mcds_text("a"), 1, 0, &value));
+    mcds__remembered_clear(&remembered);
+    mcds__remembered_note(&remembered, mcds_text("a"), &refusal);
+    assert_false(mcds__remembered_has(&remembered, mcds_text("a"), 1, 0, &value));
+    mcds__remembered_destroy(&remembered);
+}
+
+/* The time counts from the question, not from its answer. */
+static void a_slow_answer_lengthens_nothing(void **state)
+{
+    static struct mcds__remembered remembered;
+    struct fake_env fake;
+    struct mcds__refusal refusal = {.tokens = 1, .value = {.retry_ms = 1000}};
+    mcds_limit_value value;
+    (void)state;
+    fake_env_init(&fake, 3);
+    mcds__remembered_init(&remembered, &fake.env, 100);
+    refusal.asked_ns = fake.monotonic_ns;
+    fake_env_advance_ms(&fake, 60);
+    refusal.own_ms = fake.wall_ns / 1000000;
+    mcds__remembered_note(&remembered, mcds_text("a"), &refusal);
+    fake_env_advance_ms(&fake, 39);
+    assert_true(mcds__remembered_has(&remembered, mcds_text("a"), 1, 0, &value));
+    assert_int_equal(value.retry_ms, 1000 - 39);
+    fake_env_advance_ms(&fake, 1);
+    assert_false(mcds__remembered_has(&remembered, mcds_text("a"), 1, 0, &value));
+    mcds__remembered_destroy(&remembered);
+}
+
 /* Of more identities than a set has entries, the one that ends first is forgotten. */
 static void the_first_to_end_is_forgotten(void **state)
 {
     static struct mcds__remembered remembered;
     struct fake_env fake;
     char names[MCDS__REMEMBERED_WAYS + 1][16];
-    struct mcds__refusal refusal = {.tokens = 1, .value = {.retry_ms = 1000}};
+    struct mcds__refusal refusal = {.tokens = 1};
     mcds_limit_value value;
     uint32_t count = 0;
     (void)state;
     fake_env_init(&fake, 3);
-    mcds__remembered_init(&remembered, &fake.env, 100);
+    mcds__remembered_init(&remembered, &fake.env, 1000);
+    refusal.own_ms = fake.wall_ns / 1000000;
+    refusal.asked_ns = fake.monotonic_ns;
     for (uint32_t i = 0; count <= MCDS__REMEMBERED_WAYS; i++) {
         (void)snprintf(names[count], sizeof names[count], "%u", i);
         uint64_t hash = mcds__siphash(remembered.key, mcds_text(names[count]));
         count += hash % MCDS__REMEMBERED_SETS == 0;
     }
     for (uint32_t i = 0; i <= MCDS__REMEMBERED_WAYS; i++) {
-        refusal.asked_ns = i == 1 ? 0 : (int64_t)i + 1;
+        refusal.value.retry_ms = i == 1 ? 10 : 20 + i;
         mcds__remembered_note(&remembered, mcds_text(names[i]), &refusal);
     }
     for (uint32_t i = 0; i <= MCDS__REMEMBERED_WAYS; i++)
-        assert_int_equal(
-            mcds__remembered_has(&remembered, mcds_text(names[i]), 1, 0, 1000, &value), i != 1);
+        assert_int_equal(mcds__remembered_has(&remembered, mcds_text(names[i]), 1, 0, &value),
+                         i != 1);
     mcds__remembered_destroy(&remembered);
 }
 
@@ -231,6 +280,8 @@ int main(void)
         cmocka_unit_test(changes_are_seen),
         cmocka_unit_test(a_clock_that_is_set_lengthens_nothing),
         cmocka_unit_test(a_pipeline_refuses_without_a_batch),
+        cmocka_unit_test(a_give_during_a_take_is_seen),
+        cmocka_unit_test(a_slow_answer_lengthens_nothing),
         cmocka_unit_test(the_first_to_end_is_forgotten),
     };
     return cmocka_run_group_tests_name("limit_remembered", tests, NULL, NULL);

@@ -16,11 +16,12 @@ struct limit_take {
     mcds_limit_value *value_out;
     struct mcds__take take;
     uint8_t stage;
-    uint8_t lives;   /* that were over when it had appended to them */
-    bool reads;      /* it reads before it appends: `get` has the identity */
-    bool appends;    /* `update` has begun */
-    bool is_known;   /* `entry` comes from the memo */
-    uint64_t digest; /* of the value of the key that was read */
+    uint8_t lives;    /* that were over when it had appended to them */
+    bool reads;       /* it reads before it appends: `get` has the identity */
+    bool appends;     /* `update` has begun */
+    bool is_known;    /* `entry` comes from the memo */
+    uint64_t changes; /* of the handle, when it began */
+    uint64_t digest;  /* of the value of the key that was read */
     struct mcds__take_entry entry;
     struct mcds__map_get get;
     struct mcds__map_update update;
@@ -124,11 +125,13 @@ static void note_refusal(struct limit_take *call, mcds_bytes identity,
     mcds__refusals_note(&call->limit->refusals, identity,
                         outcome->own_ms + (int64_t)mcds__limit_ms(outcome->number),
                         !call->appends);
-    if (!call->limit->remembers)
-        return;
-    const mcds_limit_value value = take_value(call, outcome);
-    mcds__limit_remember(call->limit, identity, (uint64_t)take->tokens,
-                         take->patience_ns / NS_PER_MS, &value, outcome->own_ms);
+    const struct mcds__refusal refusal = {.tokens = (uint64_t)take->tokens,
+                                          .patience_ms = take->patience_ns / NS_PER_MS,
+                                          .own_ms = outcome->own_ms,
+                                          .asked_ns = call->base.sent_ns,
+                                          .changes = call->changes,
+                                          .value = take_value(call, outcome)};
+    mcds__remembered_note(call->limit->remembered, identity, &refusal);
 }
 
 static enum mcds__step take_outcome(struct limit_take *call, mcds_bytes identity,
@@ -139,7 +142,7 @@ static enum mcds__step take_outcome(struct limit_take *call, mcds_bytes identity
     case MCDS__MAP_CHANGED:
         give_value(call, outcome);
         mcds__refusals_forget(&call->limit->refusals, identity);
-        mcds__limit_forget(call->limit, identity);
+        mcds__remembered_forget(call->limit->remembered, identity);
         return mcds__operation_finish(operation, MCDS_OK);
     case MCDS__MAP_REFUSED:
         give_value(call, outcome);
@@ -169,7 +172,7 @@ static bool take_begin_append(struct limit_take *call, mcds_bytes identity)
     call->update.must_exist = call->take.tokens < 0;
     call->update.wants_code = true;
     call->update.has_rivals = true;
-    call->update.wants_entry = call->value_out != NULL || call->limit->remembers;
+    call->update.wants_entry = call->value_out != NULL || call->limit->remembered != NULL;
     call->appends = true;
     return true;
 }
@@ -292,6 +295,8 @@ static enum mcds__step limit_step_take(struct mcds__operation *operation)
 static void release_take(struct mcds__operation *operation)
 {
     struct limit_take *call = (struct limit_take *)operation;
+    if (call->take.tokens < 0 && call->appends)
+        mcds__remembered_forget(call->limit->remembered, call->update.element);
     if (call->appends)
         mcds__map_update_free(&call->update);
     if (call->reads)
@@ -321,6 +326,7 @@ int mcds__limit_take_bucket(mcds_limit *limit, const struct mcds__operation_kind
     copy_rates(limit, &call->take);
     call->stage = TAKE_BEGIN;
     call->lives = 0;
+    call->changes = mcds__remembered_changes(limit->remembered);
     call->appends = false;
     call->is_known = false;
     call->reads = tokens > 0 &&

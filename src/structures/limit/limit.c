@@ -19,7 +19,16 @@ static const mcds_reason *const other_forms[] = {
     MCDS__WHY(UNKNOWN_FORM),
 };
 
-static const struct mcds__operation_kind drop_kind = MCDS__KEYED_DROP("limit");
+static void release_drop(struct mcds__operation *operation)
+{
+    struct mcds__map *map = ((struct mcds__keyed_drop *)operation)->scan.map;
+    mcds_limit *limit = (mcds_limit *)((char *)map - offsetof(mcds_limit, keyed.map));
+    mcds__remembered_clear(limit->remembered);
+    mcds__keyed_release_drop(operation);
+}
+
+static const struct mcds__operation_kind drop_kind = {
+    "limit", "drop", sizeof(struct mcds__keyed_drop), mcds__keyed_step_drop, release_drop};
 
 /* A number that has no default, and its range. */
 static int check_number(const char *name, const char *option, uint64_t number, uint64_t min,
@@ -118,26 +127,6 @@ static int check_bucket(const mcds_limit *limit, const char *verb)
                           .name = limit->keyed.handle.name, .verb = verb);
 }
 
-void mcds__limit_remember(mcds_limit *limit, mcds_bytes identity, uint64_t tokens,
-                          uint64_t patience_ms, const mcds_limit_value *value, int64_t own_ms)
-{
-    if (!limit->remembers)
-        return;
-    const mcds_env *env = mcds__store_env(limit->keyed.handle.store);
-    int64_t gone_ms = mcds__wall_ms(env) - own_ms;
-    struct mcds__refusal refusal = {tokens, patience_ms, mcds__monotonic_ns(env), *value};
-    if (gone_ms >= 0 && (uint64_t)gone_ms < value->retry_ms) { /* else the clock was set */
-        refusal.asked_ns -= gone_ms * NS_PER_MS;
-        mcds__remembered_note(limit->remembered, identity, &refusal);
-    }
-}
-
-void mcds__limit_forget(mcds_limit *limit, mcds_bytes identity)
-{
-    if (limit->remembers)
-        mcds__remembered_forget(limit->remembered, identity);
-}
-
 /* A take that was refused a short time ago, and is refused again without a round trip. */
 struct limit_refusal {
     struct mcds__operation base;
@@ -164,9 +153,8 @@ static bool refuse_from_memory(mcds_limit *limit, mcds_bytes identity, uint64_t 
     mcds_store *store = limit->keyed.handle.store;
     struct limit_refusal own;
     mcds_limit_value value;
-    if (!limit->remembers || mcds__store_check_process(store) != MCDS_OK ||
-        !mcds__remembered_has(limit->remembered, identity, n, patience_ms,
-                              mcds__monotonic_ns(mcds__store_env(store)), &value))
+    if (limit->remembered == NULL || mcds__store_check_process(store) != MCDS_OK ||
+        !mcds__remembered_has(limit->remembered, identity, n, patience_ms, &value))
         return false;
     struct limit_refusal *call = mcds__call_begin(&own.base, &refusal_kind,
                                                   &limit->keyed.handle, start, result_out);
@@ -238,7 +226,6 @@ int mcds_limit_give_start(mcds_limit *limit, mcds_bytes identity, uint64_t n,
         result = check_tokens(limit, kind, n, 0);
     if (result != MCDS_OK)
         return result;
-    mcds__limit_forget(limit, identity);
     return mcds__limit_take_bucket(limit, kind, identity, -(int64_t)n, 0, NULL,
                                    MCDS__START(pipeline, tag));
 }
@@ -308,8 +295,6 @@ int mcds_limit_drop_start(mcds_limit *limit, mcds_pipeline *pipeline, uint64_t t
     int result = check_bucket(limit, "drop");
     if (result != MCDS_OK)
         return result;
-    if (limit->remembers)
-        mcds__remembered_clear(limit->remembered);
     return mcds__keyed_launch_drop(&limit->keyed, &drop_kind, MCDS__START(pipeline, tag));
 }
 
@@ -321,8 +306,7 @@ int mcds_limit_drop(mcds_limit *limit)
 static void destroy_limit(struct mcds__handle *handle)
 {
     mcds_limit *limit = (mcds_limit *)handle;
-    if (limit->remembers)
-        mcds__remembered_destroy(limit->remembered);
+    mcds__remembered_destroy(limit->remembered);
     mcds__keyed_destroy(handle);
 }
 
@@ -355,9 +339,10 @@ int mcds_limit_open(mcds_store *store, const char *name, const mcds_limit_option
     mcds__map_init(&limit->keyed.map, store, &root, MCDS__KIND_LIMIT, 0, other_forms, 0);
     limit->keyed.map.flat = MCDS__LIMIT_DEPTH;
     mcds__refusals_init(&limit->refusals, mcds__store_env(store));
-    limit->remembers = remembers;
-    if (remembers)
+    if (remembers) {
+        limit->remembered = (struct mcds__remembered *)(void *)(limit + 1);
         mcds__remembered_init(limit->remembered, mcds__store_env(store), own.remember_ms);
+    }
     *limit_out = limit;
     return MCDS_OK;
 }

@@ -26,8 +26,7 @@ struct mcds_limit {
     struct mcds__key slots, blocks; /* prefixes of the keys: NS:TAG:NAME */
     struct mcds__refusals refusals;
     struct mcds__memo memo;
-    bool remembers;
-    struct mcds__remembered remembered[]; /* one, if it remembers; else none */
+    struct mcds__remembered *remembered; /* NULL: each take asks the store */
 };
 
 /* Nanoseconds as milliseconds, rounded up. */
@@ -35,13 +34,6 @@ static inline uint64_t mcds__limit_ms(int64_t ns)
 {
     return ns <= 0 ? 0 : ((uint64_t)ns + NS_PER_MS - 1) / NS_PER_MS;
 }
-
-/* The store has refused a take at own_ms of this machine's clock. The handle remembers that, if its
- * options say so. */
-void mcds__limit_remember(mcds_limit *limit, mcds_bytes identity, uint64_t tokens,
-                          uint64_t patience_ms, const mcds_limit_value *value, int64_t own_ms);
-/* This handle has changed the tokens of the identity. */
-void mcds__limit_forget(mcds_limit *limit, mcds_bytes identity);
 
 /* Set the value that mcds_limit_get returns for the entry at own_ms. MCDS_OK or MCDS_TOO_OLD.
  * `entry` has no rates if it does not exist. */

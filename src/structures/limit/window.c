@@ -64,6 +64,7 @@ struct limit_window {
     bool has_failed;                              /* the store has refused: the result */
     bool has_counted[NUMBERS];                    /* the number has these tokens */
     int64_t now_ms;
+    uint64_t changes; /* of the handle, when it began */
     uint64_t slot;
     /* Without these tokens, as far as they are known: */
     uint64_t block;       /* of the own block */
@@ -278,11 +279,16 @@ static enum mcds__step window_finish(struct limit_window *call, int result)
     if (result != MCDS_BUSY) {
         if (call->tokens > 0) {
             mcds__refusals_forget(&call->limit->refusals, identity);
-            mcds__limit_forget(call->limit, identity);
+            mcds__remembered_forget(call->limit->remembered, identity);
         }
         return mcds__operation_finish(&call->base, result);
     }
-    mcds__limit_remember(call->limit, identity, call->tokens, 0, &call->value, call->now_ms);
+    const struct mcds__refusal refusal = {.tokens = call->tokens,
+                                          .own_ms = call->now_ms,
+                                          .asked_ns = call->base.sent_ns,
+                                          .changes = call->changes,
+                                          .value = call->value};
+    mcds__remembered_note(call->limit->remembered, identity, &refusal);
     mcds__refusals_note(&call->limit->refusals, identity,
                         call->now_ms + (int64_t)call->value.retry_ms, call->stage == LOOKING);
     return mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(LIMITED));
@@ -484,6 +490,7 @@ int mcds__limit_take_window(mcds_limit *limit, mcds_bytes identity, uint64_t tok
            offsetof(struct limit_window, keys) - sizeof call->base);
     call->limit = limit;
     call->tokens = tokens;
+    call->changes = mcds__remembered_changes(limit->remembered);
     call->value_out = value_out;
     call->adds = !mcds__store_can(limit->keyed.handle.store).create_on_increment;
     memcpy(call->identity, identity.data, identity.length);
