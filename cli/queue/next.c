@@ -20,18 +20,18 @@ static uint32_t left_ms(int64_t end_ns)
 /* Claims again after an ambiguous result: a job that it may have claimed is handed out again when
  * that claim ends. Passes over parts that the store has lost, and reports them. */
 static int claim(struct session *session, const struct command *command, mcds_queue *queue,
-                 struct answer *answer)
+                 struct answer *answer, struct losses *losses)
 {
     const mcds_env *env = mcds_env_system();
     uint64_t wait_ms = number_of(command, OPTION_JOB_WAIT, 0);
     int64_t end_ns = env->monotonic_ns(env->self) + (int64_t)wait_ms * NS_PER_MS;
     int doubts = 0;
     for (;;) {
-        uint32_t lost;
+        uint64_t before = losses->total;
         int result = queue_claim(session, command, queue, left_ms(end_ns), &answer->job,
-                                 &answer->value, &lost);
+                                 &answer->value, losses);
         bool is_in_doubt = result == MCDS_AMBIGUOUS && doubts++ < DOUBTS_MAX;
-        bool waits = result == MCDS_NOT_FOUND && lost > 0 && left_ms(end_ns) > 0;
+        bool waits = result == MCDS_NOT_FOUND && losses->total > before && left_ms(end_ns) > 0;
         if (!waits && !is_in_doubt)
             return result;
     }
@@ -56,13 +56,16 @@ int queue_next(struct session *session, const struct command *command)
 {
     static const mcds_job empty = MCDS_JOB_INIT;
     struct answer answer = {.job = empty, .value = MCDS_VALUE_INIT};
+    struct losses losses = {.total = 0};
     void *handle = NULL;
     int status = session_open_store(session);
     if (status != STATUS_DONE)
         return status;
     int result = queue_open(session->store, command, &handle);
     if (result == MCDS_OK)
-        result = claim(session, command, handle, &answer);
+        result = claim(session, command, handle, &answer, &losses);
+    if (result != MCDS_LOST) /* else the failure is reported */
+        losses_end(&losses, &session->output);
     status = result == MCDS_OK ? print_claimed(&session->output, command, handle, &answer)
                                : report(&session->output, command, &answer, result, NULL);
     mcds_value_free(&answer.value);

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "io/failure.h"
+#include "io/clock.h"
 #include "table/nouns.h"
 
 #define MS_PER_S 1000.0
@@ -37,21 +37,16 @@ void queue_close(void *handle)
 }
 
 int queue_claim(const struct session *session, const struct command *command, mcds_queue *queue,
-                uint32_t wait_ms, mcds_job *job, mcds_value *value, uint32_t *lost_out)
+                uint32_t wait_ms, mcds_job *job, mcds_value *value, struct losses *losses)
 {
-    char said[FAILURE_CAPACITY] = "";
-    uint32_t lost = 0;
     int result = mcds_queue_next(queue, wait_ms, job, value);
-    for (; result == MCDS_LOST && lost < QUEUE_LOSSES_MAX; lost++) {
-        if (lost == 0)
-            describe_failure(said, command);
+    for (int lost = 0; result == MCDS_LOST; lost++) {
+        losses_add(losses, command);
+        if (lost == QUEUE_LOSSES_MAX)
+            return result;
         result = mcds_queue_next(queue, 0, job, value);
     }
-    if (lost == 1 && result != MCDS_LOST)
-        complain(&session->output, "%s", said);
-    if (lost > 1 && result != MCDS_LOST)
-        complain(&session->output, "%s (%" PRIu32 " parts are lost)", said, lost);
-    *lost_out = lost;
+    losses_tell(losses, &session->output, clock_ns());
     return result;
 }
 

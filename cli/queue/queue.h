@@ -2,6 +2,7 @@
 #ifndef MCDS_CLI_QUEUE_QUEUE_H
 #define MCDS_CLI_QUEUE_QUEUE_H
 
+#include "queue/losses.h"
 #include "run/session.h"
 #include "table/command.h"
 
@@ -14,9 +15,9 @@
 const char *job_state_word(mcds_job_state state);
 bool job_state_of(const char *word, mcds_job_state *state_out);
 
-/* Claims a job, and passes over parts that the store has lost. Reports them in one line; *lost_out
- * is their number. MCDS_LOST: there are too many, or the queue is lost; this is not reported. */
+/* Claims a job, and passes over parts that the store has lost. Counts and reports them. MCDS_LOST:
+ * there are too many in a row; they are counted and not reported. */
 int queue_claim(const struct session *session, const struct command *command, mcds_queue *queue,
-                uint32_t wait_ms, mcds_job *job, mcds_value *value, uint32_t *lost_out);
+                uint32_t wait_ms, mcds_job *job, mcds_value *value, struct losses *losses);
 
 #endif

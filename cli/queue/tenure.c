@@ -80,10 +80,8 @@ static int judge_emptiness(struct worker *worker)
 
 static int worker_claim(struct worker *worker)
 {
-    uint32_t lost;
     int result = queue_claim(worker->session, worker->command, worker->queue, 0, &worker->job,
-                             &worker->bytes, &lost);
-    worker->has_lost = worker->has_lost || lost > 0;
+                             &worker->bytes, &worker->losses);
     return result == MCDS_NOT_FOUND ? judge_emptiness(worker) : result;
 }
 

@@ -45,7 +45,7 @@ static int work(struct runner *runner, struct worker *worker)
         if (runner->end == RUNNER_NOT_RUN || runner->ended_by != 0)
             return last;
     }
-    return worker->has_lost ? STATUS_LOST : last;
+    return worker->losses.total > 0 ? STATUS_LOST : last;
 }
 
 int queue_work(struct session *session, const struct command *command)
@@ -61,6 +61,7 @@ int queue_work(struct session *session, const struct command *command)
     struct worker *worker = runner.tenure.handle;
     worker->session = session;
     status = work(&runner, worker);
+    losses_end(&worker->losses, &session->output);
     runner_close(&runner);
     return status;
 }

@@ -3,6 +3,7 @@
 #define MCDS_CLI_QUEUE_WORKER_H
 
 #include "lock/tenure.h"
+#include "queue/losses.h"
 
 struct worker {
     mcds_queue *queue;
@@ -12,9 +13,9 @@ struct worker {
     mcds_value bytes;
     int64_t give_up_ns; /* if no job has come until then, the worker ends */
     bool is_over;       /* that time has passed, or the queue is empty */
-    bool has_lost;      /* the store has lost a part of the queue */
     bool is_done;       /* the release reports to the store: done, or again */
     uint64_t again_ms;
+    struct losses losses;
     char said[256];
 };
 
