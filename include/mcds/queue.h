@@ -390,8 +390,8 @@ typedef bool (*mcds_queue_scan_cb)(void *context, const mcds_queue_entry *entry)
  *              MCDS_NOT_FOUND  no such queue
  *              MCDS_LOST       a part is gone, and the rest was visited
  *              After another failure some jobs may have been visited.
- * Cost:        1, and 1 for each part of about 256 jobs or 8 KB. The timeout starts again after
- *              each round trip
+ * Cost:        2, and 1 for each part of about 256 jobs or 8 KB. A handle's first call takes 1
+ *              more. The timeout starts again after each round trip
  * Threads:     any; `visit` is called by the thread that calls, or that owns the pipeline */
 MCDS_API MCDS_CHECKED int mcds_queue_scan(mcds_queue *queue, uint64_t limit,
                                           mcds_queue_scan_cb visit, void *context);
@@ -425,7 +425,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_discard_start(mcds_queue *queue, mcds_bytes
 /* Erases the queue with all its jobs, including claimed and dead ones. A later call of a worker
  * for a job that it holds returns MCDS_LOST. The next push makes a new queue.
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such queue; MCDS_AMBIGUOUS: see below
- * Cost:        2, and 1 per 64 keys
+ * Cost:        2, and 2 per 64 keys
  * Lost reply:  MCDS_AMBIGUOUS: some jobs are gone, or may be; call again
  * Threads:     any */
 MCDS_API int mcds_queue_drop(mcds_queue *queue);

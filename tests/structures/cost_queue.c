@@ -13,6 +13,31 @@ static void push_many(mcds_queue *queue)
     CHECK_RESULT(MCDS_OK, mcds_queue_push_many(queue, jobs, MANY, 0, NULL));
 }
 
+static bool visit_job(void *context, const mcds_queue_entry *entry)
+{
+    (void)context;
+    return entry->job.length > 0;
+}
+
+/* Of a queue with one job: a scan also looks for a part after the last one. */
+static void tiny_trips(struct suite *suite, struct counted *c,
+                       const mcds_queue_options *options)
+{
+    const char *name = fresh_name(suite, "q");
+    mcds_queue *queue = NULL;
+    mcds_queue *other = NULL;
+    CHECK_RESULT(MCDS_OK, mcds_queue_open(c->store, name, options, &queue));
+    CHECK_RESULT(MCDS_OK, mcds_queue_open(c->store, name, options, &other));
+    CHECK_RESULT(MCDS_OK, mcds_queue_push(queue, mcds_text("a"), 0));
+    TRIPS(4, MCDS_OK, suite, c, mcds_queue_scan, other, 0, visit_job, NULL);
+    TRIPS(3, MCDS_OK, suite, c, mcds_queue_scan, queue, 0, visit_job, NULL);
+    TRIPS(4, MCDS_OK, suite, c, mcds_queue_drop, queue);
+    CHECK_RESULT(MCDS_OK, mcds_queue_push(queue, mcds_text("a"), 0));
+    TRIPS(4, MCDS_OK, suite, c, mcds_queue_drop, other);
+    mcds_queue_close(queue);
+    mcds_queue_close(other);
+}
+
 void queue_trips(struct suite *suite)
 {
     struct counted c;
@@ -37,6 +62,7 @@ void queue_trips(struct suite *suite)
     TRIPS(1, MCDS_OK, suite, &c, mcds_queue_again, queue, &job, 0);
     TRIPS(1, MCDS_OK, suite, &c, mcds_queue_next, queue, 0, &job, &value);
     TRIPS(1, MCDS_OK, suite, &c, mcds_queue_done, queue, &job);
+    tiny_trips(suite, &c, &options);
     push_many(other);
     CHECK_RESULT(MCDS_OK, mcds_queue_next(queue, 0, &slow, &value));
     for (int i = 0; i < MANY / 2; i++)
