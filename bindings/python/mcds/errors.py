@@ -148,6 +148,25 @@ TEXTS = ("noun", "name", "verb", "option", "wanted", "found", "peer", "reason")
 NUMBERS = ("os_error", "wanted_min", "wanted_max", "found_number")
 
 
+#: The names of C in sentences, and those of Python.
+NAMES = {"MCDS_QUEUE_MAY_LOSE": "may_lose=True", "the form MCDS_SET_PLAIN": "set()",
+         "the form MCDS_SET_BAG": "bag()", "the form MCDS_SET_LIST": "sequence()"}
+
+
+def say(error: Error, old: str, new: str) -> None:
+    """Replace words of the sentence."""
+    error.message = error.message.replace(old, new)
+    error.reason = error.reason.replace(old, new)
+
+
+def speak_python(error: Error) -> None:
+    """Let the sentence have the names of Python. Only a closed handle is missing here."""
+    if error.cause == "ARGUMENT_MISSING":
+        say(error, error.reason, "the store is closed")
+    for name, ours in NAMES.items():
+        say(error, name, ours)
+
+
 def error_of(code: int) -> Error:
     """The exception for a result of the call that this thread has just made.
 
@@ -163,6 +182,7 @@ def error_of(code: int) -> Error:
             setattr(error, name, text(getattr(last, name)))
         for name in NUMBERS:
             setattr(error, name, int(getattr(last, name)))
+        speak_python(error)
     return error
 
 

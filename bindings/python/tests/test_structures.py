@@ -702,9 +702,22 @@ def test_a_closed_store_refuses(opener: Opener) -> None:
     calls: List[Callable[[], Any]] = [counter.add, lambda: store.counter("a"), store.pipeline,
                                       store.inspect().__next__, store.structures().__next__]
     for call in calls:
-        with pytest.raises(mcds.Invalid):
+        with pytest.raises(mcds.Invalid, match="the store is closed$"):
             call()
     pipeline.close()
+
+
+def test_sentences_have_the_names_of_python(opener: Opener) -> None:
+    with opener() as store:
+        store.bag("b").add("x")
+        with pytest.raises(mcds.Invalid, match=r"open it with bag\(\)$"):
+            store.set("b").add("x")
+
+
+def test_a_queue_that_may_lose_is_opened_with_may_lose(memcached: str) -> None:
+    with mcds.open(memcached) as store:
+        with pytest.raises(mcds.Unsupported, match="may_lose=True"):
+            store.queue("q")
 
 
 def test_errors_have_the_parts_of_the_sentence() -> None:
