@@ -585,6 +585,17 @@ def test_limit_window(s: mcds.Store) -> None:
         w.take("ann", patience=1)
 
 
+def test_limit_remembers_a_refusal(s: mcds.Store) -> None:
+    hot, other = s.limit("hot", rates="1/h", remember=60), s.limit("hot", rates="1/h")
+    assert hot.take("ann") and not hot.take("ann")
+    other.give("ann")
+    assert not hot.take("ann") and other.take("ann")
+    hot.give("ann")
+    assert hot.take("ann")
+    with pytest.raises(mcds.Invalid, match="remember_ms"):
+        s.limit("hot", rates="1/h", remember=61)
+
+
 def test_limit_refuses_bad_arguments(s: mcds.Store) -> None:
     for text in ("10", "/s", "10/", "10/x", "-1/s", "1/0.5ms", "1/.5s", "1.5/s", "1 /s", "\u0661/s"):
         with pytest.raises(ValueError, match="such as 10/s"):

@@ -126,8 +126,7 @@ static void window_add_read(struct limit_window *call, unsigned what)
 /* Adds the GETs. They come after the increments of the batch. */
 static void add_reads(struct limit_window *call)
 {
-    unsigned inside = (unsigned)(call->slot %
-                                 SLOTS); /* slots of the own block before the own one */
+    unsigned inside = (unsigned)(call->slot % SLOTS); /* the block's slots before the own one */
     call->first_read = call->request_count;
     call->read_count = 0;
     window_add_read(call, NEXT_BLOCK);
