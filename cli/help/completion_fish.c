@@ -87,7 +87,7 @@ static const char functions[] =
     "    contains -- -- $words; and set shown '.*'\n"
     "    timeout 1 $words[1] --timeout 500ms $given ls $noun 2>/dev/null | head -n 1000 | cut "
     "-f 2 |\\\n"
-    "        string match -r -- $shown\n"
+    "        string match -rv '^\\$\\'' | string match -r -- $shown\n"
     "end\n"
     "function __mcds_profiles\n"
     "    set -l config $HOME/.config/mcds/config\n"

@@ -52,6 +52,7 @@ class CompletionTest(unittest.TestCase):
         self.run_to_end(["mcds", "lock", "chief", "--", "true"])
         self.run_to_end(["mcds", "table", "put", "hosts", "web", "10.0.0.3"])
         self.run_to_end(["mcds", "set", "add", "--", "-lead", "a"])
+        self.run_to_end(["mcds", "set", "add", "n\nl", "a"])  # no shell offers it
         self.run_to_end(["mcds", "lock", "--", "-L", "--", "true"])
         self.run_to_end(["mcds", "cache", "get", "--", "-k", "/", "--", "true"])
 
@@ -86,7 +87,7 @@ class CompletionTest(unittest.TestCase):
             ("-s lmdb:folder/f|", " lmdb:folder/file"),
             ("lock chief -- mcds table get |", " hosts"),  # the COMMAND is a line of its own
             ("lock chief -- --nosuch|", ""),
-            ("set scan |", ""),                 # a name with a minus belongs after --
+            ("set scan |", ""),                 # a name with a minus belongs after --; one with a control character is left out
             ("set scan -le|", ""),
             ("set scan -- -l|", " -lead"),
             ("lock acquire -- -|", " -L"),      # not a COMMAND: the verb runs none
