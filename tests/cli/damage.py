@@ -1,0 +1,68 @@
+"""An lmdb: file with overwritten pages: doctor and backup report the damage, also where LMDB aborts."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+from fixture import Fixture
+
+MCDS = os.path.abspath(sys.argv[1])
+LIMIT_S = 120
+PAGE = 4096
+NO = 1
+IO = 74
+
+
+class DamageTest(unittest.TestCase):
+    def setUp(self):
+        self.fixture = Fixture("lmdb").__enter__()
+        self.addCleanup(self.fixture.__exit__)
+        self.environment = self.fixture.environment(MCDS)
+        self.mcds("sound", "counter", "add", "hits")
+        self.mcds("sound", "set", "add", "big", data="".join(f"{i}\n" for i in range(20000)))
+
+    def mcds(self, file, *words, data="", code=0):
+        done = subprocess.run([MCDS, "--timeout", "60s", "-s", "lmdb:./" + file, *words], env=self.environment, cwd=self.fixture.folder,
+                              input=data, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        self.assertEqual(done.returncode, code, (words, done))
+        return done
+
+    def path(self, file):
+        return os.path.join(self.fixture.folder, file)
+
+    def damage(self, name, first, count):
+        """Copies the store and overwrites these pages."""
+        with open(self.path("sound"), "rb") as sound:
+            content = bytearray(sound.read())
+        content[first * PAGE:(first + count) * PAGE] = bytes(count * PAGE)
+        with open(self.path(name), "wb") as copy:
+            copy.write(content)
+
+    def check(self, name):
+        problem = self.mcds(name, "doctor", code=NO).stdout.splitlines()[-1].split("\t")
+        self.assertEqual((problem[0], problem[2]), ("problem", "the file is damaged"))
+        self.assertIn("estore a backup", problem[3])
+        said = self.mcds(name, "backup", "copy", code=IO).stderr
+        self.assertIn("is damaged; nothing was copied", said)
+        self.assertFalse([file for file in os.listdir(self.fixture.folder) if file.startswith("copy")])
+
+    def test_damage_that_lmdb_reports(self):
+        self.damage("damaged", 2, 30)
+        self.mcds("damaged", "counter", "get", "hits", code=IO)
+        self.check("damaged")
+
+    def test_damage_at_which_lmdb_aborts(self):
+        pages = os.path.getsize(self.path("sound")) // PAGE
+        self.damage("damaged", pages // 5, pages // 10)
+        self.check("damaged")
+
+    def test_a_sound_file(self):
+        self.mcds("sound", "backup", "copy")
+        for name in ("sound", "copy"):
+            self.assertNotIn("damage", self.mcds(name, "doctor", code=0).stdout)
+        self.assertEqual(self.mcds("copy", "counter", "get", "hits").stdout, "1\n")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
