@@ -16,6 +16,7 @@
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
+#include "io/waiting.h"
 #include "table/nouns.h"
 
 /* As the library's default: an mcds that dies blocks the key for so long. */
@@ -39,6 +40,7 @@ struct getting {
     mcds_value value;
     bool has_value; /* to be shown if COMMAND fails */
     bool is_stored;
+    bool is_wait_told; /* to the terminal */
 };
 
 static int print_value(struct getting *getting, mcds_bytes value, const char *state)
@@ -266,6 +268,20 @@ static bool is_store_away(int result)
             (cause == MCDS_CAUSE_DISK_FULL || cause == MCDS_CAUSE_FILE_LIMIT));
 }
 
+/* Once, after a second: another caller fills the key. */
+static void tell_of_wait(struct getting *getting, int64_t waited_ms)
+{
+    char why[SENTENCE_MAX];
+    const struct output *output = &getting->session->output;
+    const struct command *command = getting->command;
+    if (getting->is_wait_told || waited_ms < WAITING_SILENT_MS || !waiting_is_told(output))
+        return;
+    (void)snprintf(why, sizeof why, "cache '%.200s': another caller makes '%.200s'",
+                   command->arguments[0], command->arguments[1]);
+    waiting_tell(output, why, "");
+    getting->is_wait_told = true;
+}
+
 /* Looks in slices, between which a signal can end the wait. Without a COMMAND it does not wait. */
 static int look(struct getting *getting)
 {
@@ -279,6 +295,8 @@ static int look(struct getting *getting)
                                  command->element_count, slice_ms, &getting->value,
                                  &getting->claim);
         left_ms = until_ms - clock_ms();
+        if (result == MCDS_BUSY && command->program != NULL)
+            tell_of_wait(getting, WAIT_MS - left_ms);
     } while (signals_take(&getting->signals, 0) == 0 && result == MCDS_BUSY && left_ms > 0);
     return result;
 }

@@ -12,6 +12,7 @@
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
+#include "io/waiting.h"
 #include "parse/values.h"
 #include "run/session.h"
 #include "signals/signals.h"
@@ -235,6 +236,7 @@ int limit_drop(void *handle, const struct command *command, struct answer *answe
 struct turn {
     bool has_token; /* false: it is to be tried again then */
     uint64_t wait_ms;
+    bool is_told; /* the terminal knows of the wait */
 };
 
 /* Replaces this process. Returns the exit code if that fails. */
@@ -328,6 +330,23 @@ static void disconnect(struct session *session)
     session->store = NULL;
 }
 
+/* Waits for the turn, after it has told a terminal so, once. Returns the signal that ended the wait,
+ * or 0. */
+static int sit_out(struct session *session, const struct command *command,
+                   struct signals *signals, struct turn *turn)
+{
+    char why[400];
+    bool is_limited = is_given(command, OPTION_PATIENCE);
+    if (!turn->is_told && turn->wait_ms >= WAITING_SILENT_MS &&
+        waiting_is_told(&session->output)) {
+        (void)snprintf(why, sizeof why, "limit '%.200s': a token is free in %.3f s",
+                       command->arguments[0], seconds(turn->wait_ms));
+        waiting_tell(&session->output, why, is_limited ? "" : ", --patience TIME limits it");
+        turn->is_told = true;
+    }
+    return signals_wait(signals, (int64_t)turn->wait_ms);
+}
+
 /* Reserves a turn and waits for it. Returns 0 when it has come. */
 static int wait_for_turn(struct session *session, const struct command *command,
                          struct signals *signals)
@@ -338,7 +357,7 @@ static int wait_for_turn(struct session *session, const struct command *command,
     if (status != STATUS_DONE)
         return status;
     disconnect(session);
-    int number = signals_wait(signals, (int64_t)turn.wait_ms);
+    int number = sit_out(session, command, signals, &turn);
     return number != 0 ? give_back(session, command, number) : STATUS_DONE;
 }
 
@@ -348,13 +367,13 @@ static int wait_for_window(struct session *session, const struct command *comman
                            struct signals *signals)
 {
     int64_t until_ms = clock_ms() + (int64_t)number_of(command, OPTION_PATIENCE, DAY_MS);
+    struct turn turn = {.has_token = false};
     for (;;) {
-        struct turn turn = {.has_token = false};
         int status = reserve(session, command, 0, until_ms, &turn);
         if (status != STATUS_DONE || turn.has_token)
             return status;
         disconnect(session);
-        int number = signals_wait(signals, (int64_t)turn.wait_ms);
+        int number = sit_out(session, command, signals, &turn);
         if (number != 0)
             return report_interrupted(session, command, number);
         status = session_open_store(session);

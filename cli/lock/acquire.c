@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
+#include "io/waiting.h"
 #include "signals/interrupt.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -17,8 +17,6 @@
 /* Time reserved for the last replies of the store: a call with less time could be ambiguous on a
  * store that answers. It is at the end of the wait, and after it while the lock is held. */
 #define RESERVE_NS (200 * NS_PER_MS)
-/* After this time a terminal gets the name of the holder. */
-#define SILENT_NS (1000 * NS_PER_MS)
 #define HOLDER_CAPACITY (TENURE_TEXT_CAPACITY + 120)
 
 static int64_t least(int64_t a, int64_t b)
@@ -98,14 +96,14 @@ static void tell_of_holder(struct acquisition *acquisition)
 {
     char holder[HOLDER_CAPACITY];
     int64_t now_ns = watch_now_ns();
-    if (acquisition->is_holder_told || acquisition->session->output.quiet ||
-        now_ns - acquisition->patience.begun_ns < SILENT_NS || isatty(STDERR_FILENO) != 1)
+    if (acquisition->is_holder_told ||
+        now_ns - acquisition->patience.begun_ns < WAITING_SILENT_MS * NS_PER_MS ||
+        !waiting_is_told(&acquisition->session->output))
         return;
     hurry(acquisition, acquisition->end_ns - now_ns);
     acquisition->is_holder_told = describe_holder(acquisition, true, holder);
     if (acquisition->is_holder_told)
-        complain(&acquisition->session->output, "%s; waiting: Ctrl-C ends the wait%s", holder,
-                 acquisition->patience.advice);
+        waiting_tell(&acquisition->session->output, holder, acquisition->patience.advice);
 }
 
 /* The store answers, and another holds it. */

@@ -141,6 +141,31 @@ class TerminalTest(unittest.TestCase):
             self.type("\x03")
             self.assertEqual(self.exit_code(), -signal.SIGINT)
 
+    def test_a_wait_for_a_token_is_explained(self):
+        for burst, options, end in (([], [], ", --patience TIME limits it\r\n"), ([], ["--patience", "2h"], "\r\n"),
+                                    (["--burst", "window"], [], ", --patience TIME limits it\r\n")):
+            name = f"mails{len(burst)}"
+            words = [name, "--rate", "1/h", *burst, *options]
+            self.start(MCDS, "limit", "run", *words, "--", "true")
+            if not options:
+                self.assertEqual(self.exit_code(), 0)
+                self.start(MCDS, "limit", "run", *words, "--", "true")
+            self.expect(f"mcds: limit '{name}': a token is free in ")
+            self.expect(" s; waiting: Ctrl-C ends the wait" + end)
+            self.type("\x03")
+            self.assertEqual(self.exit_code(), -signal.SIGINT)
+
+    def test_a_wait_for_a_value_is_explained(self):
+        filler = subprocess.Popen([MCDS, "cache", "get", "c", "k", "--", "sh", "-c", "echo ready >&2; cat"],
+                                  env=self.fixture.environment(MCDS), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(filler.communicate)
+        self.assertEqual(filler.stderr.readline(), "ready\n")
+        self.start(MCDS, "cache", "get", "c", "k", "--", "true")
+        self.expect("mcds: cache 'c': another caller makes 'k'; waiting: Ctrl-C ends the wait\r\n")
+        self.type("\x03")
+        self.assertEqual(self.exit_code(), -signal.SIGINT)
+
     def test_a_wait_is_explained_once(self):
         self.hold()
         self.start(MCDS, "lock", "job", "-w", "3s", "--", "true")

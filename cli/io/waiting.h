@@ -1,0 +1,16 @@
+/* Waiting: tells a user at a terminal why nothing happens, and how to end that. */
+#ifndef MCDS_CLI_IO_WAITING_H
+#define MCDS_CLI_IO_WAITING_H
+
+#include "io/output.h"
+
+/* A wait of less than this is not explained. */
+#define WAITING_SILENT_MS INT64_C(1000)
+
+/* Whether standard error is a terminal, without -q. */
+bool waiting_is_told(const struct output *output);
+
+/* Prints `why`, and that Ctrl-C ends the wait. `advice` follows it, or is empty. */
+void waiting_tell(const struct output *output, const char *why, const char *advice);
+
+#endif
