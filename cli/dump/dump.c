@@ -85,8 +85,25 @@ static bool see_listed(void *context, const mcds_listed *listed)
     return !dump->is_out_of_memory;
 }
 
-/* Whether one of a noun that is not dumped exists. Of views and free locks only the listing knows. */
-static bool exists(struct dump *dump, const struct noun *noun, const char *name)
+static bool is_unreached(int result)
+{
+    return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE;
+}
+
+/* The store does not answer, so nobody knows of which noun the name is. */
+static int refuse_unreached(struct dump *dump, const char *name, int result)
+{
+    const mcds_error *error = mcds_last_error();
+    char sentence[SENTENCE_MAX];
+    (void)snprintf(sentence, sizeof sentence, "dump: '%.200s': %s%s%s%s; nothing was written",
+                   name, error->peer, error->peer[0] != '\0' ? ": " : "", error->reason,
+                   advice_on(result));
+    return refuse(dump, status_of(result), mcds_result_name(result), sentence);
+}
+
+/* MCDS_OK: one of a noun that is not dumped exists. Of views and free locks only the listing
+ * knows. */
+static int look_for(struct dump *dump, const struct noun *noun, const char *name)
 {
     mcds_store *store = dump->session->store;
     mcds_visitors_options visitors = MCDS_VISITORS_OPTIONS_INIT;
@@ -94,24 +111,30 @@ static bool exists(struct dump *dump, const struct noun *noun, const char *name)
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     mcds_lock *lock = NULL;
     if (noun->open == visitors_open)
-        return mcds_visitors_made_with(store, name, &visitors) == MCDS_OK;
+        return mcds_visitors_made_with(store, name, &visitors);
     if (noun->open == online_open)
-        return mcds_online_made_with(store, name, &online) == MCDS_OK;
+        return mcds_online_made_with(store, name, &online);
     if (noun->open != lock_open)
-        return false;
-    bool is_held = mcds_lock_open(store, name, NULL, &lock) == MCDS_OK &&
-                   mcds_lock_get_holder(lock, &holder) == MCDS_OK;
+        return MCDS_NOT_FOUND;
+    int result = mcds_lock_open(store, name, NULL, &lock);
+    if (result == MCDS_OK)
+        result = mcds_lock_get_holder(lock, &holder);
     mcds_lock_close(lock);
-    return is_held;
+    return result;
 }
 
 /* A name needs no listing, which is slow and on memcached not complete: each noun is asked for it. */
 static void find_exactly(struct dump *dump, const char *name)
 {
-    for (const struct noun *noun = dump->session->nouns; noun->word != NULL; noun++)
-        if (noun->open != NULL && !dump->is_out_of_memory &&
-            (why_omitted(noun) == NULL || exists(dump, noun, name)))
+    for (const struct noun *noun = dump->session->nouns; noun->word != NULL; noun++) {
+        if (noun->open == NULL || dump->is_out_of_memory || dump->status != STATUS_DONE)
+            continue;
+        int result = why_omitted(noun) == NULL ? MCDS_OK : look_for(dump, noun, name);
+        if (is_unreached(result))
+            (void)refuse_unreached(dump, name, result);
+        else if (result == MCDS_OK)
             dump->is_out_of_memory = !listing_keep(&dump->listing, noun, 0, name);
+    }
 }
 
 /* The name as it was typed, and where it has escapes, that without them. A listing has only hashes
@@ -144,6 +167,8 @@ static int find_all(struct dump *dump)
         dump->has_listing = dump->has_listing || is_pattern(word);
         find_by_name(dump, word);
     }
+    if (dump->status != STATUS_DONE)
+        return dump->status;
     if (dump->has_listing)
         result = mcds_scan(dump->session->store, see_listed, dump);
     if (dump->is_out_of_memory)
@@ -176,6 +201,11 @@ static void omit(struct dump *dump, const struct found *found, int status, const
         dump->status = status;
 }
 
+static bool has_found(const struct dump *dump)
+{
+    return dump->writer.structures + dump->writer.omitted > 0;
+}
+
 /* A failure of one structure, not of the store or of this process. */
 static bool is_of_the_structure(int result)
 {
@@ -194,6 +224,10 @@ static bool take_result(struct dump *dump, const struct found *found, int result
     if (result == MCDS_NOT_FOUND) /* dropped since the listing, or another noun has the name */
         return true;
     describe_failure(said, NULL);
+    if (is_unreached(result) && !dump->has_listing && !has_found(dump)) {
+        (void)refuse_unreached(dump, found->name, result);
+        return false;
+    }
     if (result == MCDS_LOST) {
         complain(output, "dump: %s '%.200s': a part of it is lost; the dump has the rest",
                  found->noun->word, found->name);
@@ -234,11 +268,6 @@ static bool is_again(const struct dump *dump, size_t i)
 {
     const struct found *found = &dump->listing.found[i];
     return i > 0 && found->noun == found[-1].noun && strcmp(found->name, found[-1].name) == 0;
-}
-
-static bool has_found(const struct dump *dump)
-{
-    return dump->writer.structures + dump->writer.omitted > 0;
 }
 
 static bool see_unmet(void *context, const mcds_listed *listed)

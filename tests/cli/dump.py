@@ -630,6 +630,27 @@ class DumpTest(unittest.TestCase):
             else:
                 self.assertEqual(seen, b"")
 
+    def test_a_store_that_does_not_answer(self):
+        """It is asked once, and the sentence names no noun."""
+        asked = []
+
+        class SilentRelay(Relay):
+            """Passes nothing but the greeting."""
+
+            def pass_request(self, data, server):
+                if b"version" in data:
+                    server.sendall(data)
+                else:
+                    asked.append(data)
+
+        self.must(self.memcached, "counter", "add", "a")
+        relay, store = self.relay(SilentRelay, 0)
+        del relay
+        done = self.mcds(store, "dump", "a", timeout="300ms")
+        self.assertEqual((done.returncode, done.stdout), (69, b""), done)
+        self.assertRegex(done.stderr, rb"\Amcds: dump: 'a': [^\n]*/relay1: [^\n]*; nothing was written\n\Z")
+        self.assertEqual(len(asked), 1, asked)
+
     def test_no_half_file_under_the_name(self):
         self.must(self.lmdb, "list", "push", "list", data=b"x" * 500_000)
         self.write(b"before")
