@@ -1,4 +1,4 @@
-/* Waiting: tells a user at a terminal why nothing happens, and how to end that. */
+/* Waiting: explains a wait for other callers to a user at a terminal, and how to end it. */
 #ifndef MCDS_CLI_IO_WAITING_H
 #define MCDS_CLI_IO_WAITING_H
 
