@@ -176,6 +176,22 @@ static int open_what_was_cut_short(struct world *world)
     return try_file(world);
 }
 
+/* Even its first page is not whole. Nothing is made beside it. */
+static int open_what_was_cut_to_100_bytes(struct world *world)
+{
+    char beside[sizeof world->file + 8];
+    open_file(world, "");
+    MUST_DO(add_to_counter(world));
+    mcds_close(world->store);
+    world->store = NULL;
+    MUST(truncate(world->file, 100) == 0);
+    (void)snprintf(beside, sizeof beside, "%s-lock", world->file);
+    (void)unlink(beside);
+    int result = try_file(world);
+    MUST(access(beside, F_OK) != 0);
+    return result;
+}
+
 static const char *copy_of(const struct world *world, const char *end)
 {
     static char path[512];
@@ -408,6 +424,13 @@ static const struct row rows[] = {
       .peer = "/tmp/mcds-causes-*/store"},
      "store: /tmp/mcds-causes-*/store: it is damaged: it has been cut short, as by a copy that "
      "was interrupted, and has 12288 of 24576 bytes; move it away, and copy the backup again"},
+    {open_what_was_cut_to_100_bytes,
+     {.result = MCDS_IO,
+      .cause = MCDS_CAUSE_DAMAGED,
+      .noun = "store",
+      .peer = "/tmp/mcds-causes-*/store"},
+     "store: /tmp/mcds-causes-*/store: it is damaged: it has been cut short, as by a copy that "
+     "was interrupted, and has only 100 bytes; move it away, and copy the backup again"},
     {back_up_twice,
      {.result = MCDS_IO,
       .cause = MCDS_CAUSE_FILE_EXISTS,

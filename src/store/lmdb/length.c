@@ -195,7 +195,8 @@ static bool lmdb_length_is_whole(int descriptor, struct mcds__lmdb_meta *meta, u
             return true; /* LMDB reports what it is */
         *size = (uint64_t)status.st_size;
         if (!is_read)
-            return meta->page_size == 0 || !has_mark(descriptor); /* likewise */
+            return (meta->page_size == 0 && *size >= META_BYTES) ||
+                   !has_mark(descriptor); /* likewise */
         if (*size / meta->page_size > meta->last_page || has_trees(descriptor, *size, meta))
             return true;
         if (!mcds__lmdb_read_meta(descriptor, &after) || after.transaction == meta->transaction)
@@ -208,7 +209,14 @@ int mcds__lmdb_check_length(const struct mcds__lmdb_file *file)
 {
     struct mcds__lmdb_meta meta;
     uint64_t size;
-    if (!lmdb_length_is_whole(file->held, &meta, &size))
+    bool is_whole = lmdb_length_is_whole(file->held, &meta, &size);
+    if (!is_whole && meta.page_size == 0)
+        return mcds__fail_at(
+            MCDS_IO, DAMAGED, file->path,
+            "it is damaged: it has been cut short, as by a copy that was interrupted, and has "
+            "only %llu bytes; move it away, and copy the backup again",
+            (unsigned long long)size);
+    if (!is_whole)
         return mcds__fail_at(
             MCDS_IO, DAMAGED, file->path,
             "it is damaged: it has been cut short, as by a copy that was interrupted, and has "
