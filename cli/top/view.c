@@ -24,7 +24,7 @@
 #define LEFT_WIDTH 7
 #define HOLDER_SHARE 6 /* a part in so many of the columns */
 #define NAME_MIN 12
-#define NOUN_WIDTH 8
+#define NOUN_WIDTH 9
 #define FIGURES_SHARE 6 /* a part in so many of the lines */
 #define EVENTS_SHARE 4
 #define EVENTS_ROWS_MIN 12 /* a lower terminal has no room for them */

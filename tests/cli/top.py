@@ -21,12 +21,12 @@ mcds top  TIME  every 1s  mcds: 5 structures
 STORE
 FILE: RATE commits each second
 FILE: N MB
-noun      name                value   * each s     left  holder
-counter   hits               120000          0        -  -
-counter   日本語                  3          0        -  -
-online    chat                    1          0        -  -
-log       deploys                 -          -        -  -
-set       tags                    -          -        -  -
+noun       name                value   * each s     left  holder
+counter    hits               120000          0        -  -
+counter    日本語                  3          0        -  -
+online     chat                    1          0        -  -
+log        deploys                 -          -        -  -
+set        tags                    -          -        -  -
 
 
 
