@@ -261,7 +261,7 @@ class TopTest(unittest.TestCase):
         terminal = self.top("--interval", "100ms")
         terminal.wait_for(": 0 structures", FOOT)
         self.mcds("counter", "add", "later", "7")
-        terminal.wait_for("counter   later", "commits each second")
+        terminal.wait_for("counter    later", "commits each second")
         self.quit(terminal)
 
     def test_what_is_refused(self):
