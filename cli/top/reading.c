@@ -36,6 +36,7 @@ static void note_trouble(struct reading *reading, const struct command *command)
     if (reading->trouble[0] != '\0')
         return;
     describe_failure(said, command);
+    reading->trouble_result = mcds_last_error()->result;
     (void)snprintf(reading->trouble, sizeof reading->trouble, "%.280s", said);
 }
 

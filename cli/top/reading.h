@@ -56,10 +56,11 @@ struct reading {
     int64_t inspected_ns; /* the figures; 0: not yet */
     int64_t listed_ns;
     int64_t list_took_ns;
-    char log[1100];    /* the name of the log to show; "" = none */
-    bool has_log;      /* one was chosen, or none */
-    char *events;      /* its last ones, the newest first, one per line */
-    char trouble[300]; /* why the store was not read; "" = it was */
+    char log[1100];     /* the name of the log to show; "" = none */
+    bool has_log;       /* one was chosen, or none */
+    char *events;       /* its last ones, the newest first, one per line */
+    char trouble[300];  /* why the store was not read; "" = it was */
+    int trouble_result; /* of that, of the library */
     bool is_out_of_memory;
 };
 

@@ -237,24 +237,31 @@ static bool pause_of(const struct top *top)
            (reader.revents & (POLLERR | POLLNVAL)) == 0;
 }
 
+/* Reports why the store was not read. */
+static int report_trouble(const struct top *top)
+{
+    char sentence[SENTENCE_MAX];
+    int result = top->reading.trouble_result;
+    (void)snprintf(sentence, sizeof sentence, "top: %s", top->reading.trouble);
+    return refuse(top, status_of(result), mcds_result_name(result), sentence);
+}
+
 /* The first reading has no rates. */
 static int run_for_script(struct top *top)
 {
     struct output *output = &top->session->output;
     reading_take(&top->reading);
     for (;;) {
+        int status = STATUS_DONE;
         if (!pause_of(top))
             return STATUS_DONE;
         reading_take(&top->reading);
-        if (top->reading.trouble[0] != '\0') {
-            char sentence[SENTENCE_MAX];
-            (void)snprintf(sentence, sizeof sentence, "top: %s", top->reading.trouble);
-            (void)refuse(top, STATUS_UNREACHABLE, "MCDS_UNAVAILABLE", sentence);
-        } else if (!print_all(top)) {
+        if (top->reading.trouble[0] != '\0')
+            status = report_trouble(top);
+        else if (!print_all(top))
             return refuse(top, STATUS_INTERNAL, "MCDS_NO_MEMORY", "top: out of memory");
-        }
         if (is_given(top->command, OPTION_ONCE))
-            return top->reading.trouble[0] != '\0' ? STATUS_UNREACHABLE : STATUS_DONE;
+            return status;
         if (!output_flush(output))
             return STATUS_IO;
     }

@@ -34,9 +34,26 @@ static bool is_passing(int result)
            result == MCDS_LOST || result == MCDS_IO;
 }
 
+/* Whether the last failure is that of a whole file, which no later read can mend. */
+static bool is_of_a_damaged_file(int result)
+{
+    return result == MCDS_IO && mcds_last_error()->cause == MCDS_CAUSE_DAMAGED;
+}
+
 static int interval_of(const struct watch *watch)
 {
     return (int)number_of(watch->command, OPTION_INTERVAL, INTERVAL_MS);
+}
+
+/* Reports that once, and watches nothing any more. */
+static void give_up(struct watch *watch)
+{
+    const mcds_error *error = mcds_last_error();
+    if (watch->status == STATUS_DONE)
+        complain(&watch->session->output, "watch: %s: %s", error->peer, error->reason);
+    watch->status = STATUS_IO;
+    for (size_t i = 0; i < watch->count; i++)
+        watch->all[i].is_given_up = true;
 }
 
 /* Reports once that the store does not answer, and once for each structure that it cannot be
@@ -45,6 +62,10 @@ static void note_failure(struct watch *watch, struct watched *watched, int resul
 {
     char said[FAILURE_CAPACITY];
     bool passes = is_passing(result);
+    if (is_of_a_damaged_file(result)) {
+        give_up(watch);
+        return;
+    }
     if (passes && watch->is_down)
         return;
     if (passes) {

@@ -143,7 +143,7 @@
       "all places for readers of the file are taken by other processes")                       \
     X(WRITE_FAILED, DISK_ERROR,                                                                \
       "a write to the file failed permanently; close all stores on it and open them again")    \
-    X(FILE_DAMAGED, DAMAGED, "the file is damaged")                                            \
+    X(FILE_DAMAGED, DAMAGED, "the file is damaged; restore a backup")                          \
     X(FILE_GROWS, CONTENDED, "the file grows faster than this process can map it")             \
     X(FILE_TIMEOUT, TIMEOUT, "the deadline passed while another process had the file")         \
     E(DISK_FULL, DISK_FULL, ENOSPC, "the disk is full; make room on it")                       \

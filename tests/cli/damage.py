@@ -52,6 +52,14 @@ class DamageTest(unittest.TestCase):
         self.mcds("damaged", "counter", "get", "hits", code=IO)
         self.check("damaged")
 
+    def test_top_and_watch_say_so_and_end(self):
+        self.damage("damaged", 2, 30)
+        reason = "the file is damaged; restore a backup"
+        for words in (["ls"], ["top", "--once"], ["watch", "hits", "big", "--interval", "20ms"]):
+            said = self.mcds("damaged", *words, code=IO).stderr.splitlines()
+            self.assertEqual(len(said), 1, said)
+            self.assertIn(reason, said[0])
+
     def test_damage_at_which_lmdb_aborts(self):
         pages = os.path.getsize(self.path("sound")) // PAGE
         self.damage("damaged", pages // 5, pages // 10)
