@@ -162,9 +162,9 @@ int doctor_run(struct session *session, const struct command *command)
     if (result != MCDS_OK || session->is_absent)
         return print_failure(&visit, session, result);
     if (damage == DAMAGE_UNREAD)
-        print_fact(
-            &visit, session->uri,
-            "not all of its keys were read, so damage may be unseen; mcds backup reads all");
+        print_fact(&visit, session->uri,
+                   "not all of its keys were read, so damage may be unseen; mcds backup reads "
+                   "for longer");
     result = mcds_inspect(session->store, print_finding, &visit);
     if (result != MCDS_OK)
         return problem(&visit, session->uri, mcds_errmsg(), "make the store reachable");
