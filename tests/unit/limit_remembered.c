@@ -195,18 +195,26 @@ static void a_pipeline_refuses_without_a_batch(void **state)
     end(&world);
 }
 
+/* An empty table, and a refusal that was asked for now. */
+static struct mcds__refusal begin_table(struct mcds__remembered *remembered,
+                                        struct fake_env *fake, uint64_t remember_ms)
+{
+    fake_env_init(fake, 3);
+    mcds__remembered_init(remembered, &fake->env, remember_ms);
+    return (struct mcds__refusal){.tokens = 1,
+                                  .own_ms = fake->wall_ns / 1000000,
+                                  .asked_ns = fake->monotonic_ns,
+                                  .value = {.retry_ms = 1000}};
+}
+
 /* A refusal that was on its way when this handle gave tokens back is not remembered. */
 static void a_give_during_a_take_is_seen(void **state)
 {
     static struct mcds__remembered remembered;
     struct fake_env fake;
-    struct mcds__refusal refusal = {.tokens = 1, .value = {.retry_ms = 1000}};
     mcds_limit_value value;
     (void)state;
-    fake_env_init(&fake, 3);
-    mcds__remembered_init(&remembered, &fake.env, 1000);
-    refusal.own_ms = fake.wall_ns / 1000000;
-    refusal.asked_ns = fake.monotonic_ns;
+    struct mcds__refusal refusal = begin_table(&remembered, &fake, 1000);
     refusal.changes = mcds__remembered_changes(&remembered);
     mcds__remembered_forget(&remembered, mcds_text("a"));
     mcds__remembered_note(&remembered, mcds_text("a"), &refusal);
@@ -225,12 +233,9 @@ static void a_slow_answer_lengthens_nothing(void **state)
 {
     static struct mcds__remembered remembered;
     struct fake_env fake;
-    struct mcds__refusal refusal = {.tokens = 1, .value = {.retry_ms = 1000}};
     mcds_limit_value value;
     (void)state;
-    fake_env_init(&fake, 3);
-    mcds__remembered_init(&remembered, &fake.env, 100);
-    refusal.asked_ns = fake.monotonic_ns;
+    struct mcds__refusal refusal = begin_table(&remembered, &fake, 100);
     fake_env_advance_ms(&fake, 60);
     refusal.own_ms = fake.wall_ns / 1000000;
     mcds__remembered_note(&remembered, mcds_text("a"), &refusal);
@@ -248,14 +253,10 @@ static void the_first_to_end_is_forgotten(void **state)
     static struct mcds__remembered remembered;
     struct fake_env fake;
     char names[MCDS__REMEMBERED_WAYS + 1][16];
-    struct mcds__refusal refusal = {.tokens = 1};
     mcds_limit_value value;
     uint32_t count = 0;
     (void)state;
-    fake_env_init(&fake, 3);
-    mcds__remembered_init(&remembered, &fake.env, 1000);
-    refusal.own_ms = fake.wall_ns / 1000000;
-    refusal.asked_ns = fake.monotonic_ns;
+    struct mcds__refusal refusal = begin_table(&remembered, &fake, 1000);
     for (uint32_t i = 0; count <= MCDS__REMEMBERED_WAYS; i++) {
         (void)snprintf(names[count], sizeof names[count], "%u", i);
         uint64_t hash = mcds__siphash(remembered.key, mcds_text(names[count]));
