@@ -283,15 +283,26 @@ static void put_head(struct frame *frame, const struct view *view,
     put_line(frame, INK_TITLE, uri);
 }
 
+/* The rows of events: as many as there are, and at most a share of the lines. */
+static size_t event_rows(const struct reading *reading, size_t lines)
+{
+    size_t count = 0;
+    if (reading->events == NULL || lines < EVENTS_ROWS_MIN)
+        return 0;
+    for (const char *at = reading->events; *at != '\0' && count < lines / EVENTS_SHARE; at++) {
+        count++;
+        at += strcspn(at, "\n");
+    }
+    return count;
+}
+
 /* Rows of the list, and after them the events and the foot, up to the last line. */
 static void put_body(struct frame *frame, struct view *view, const struct reading *reading)
 {
     size_t count = 0;
     const struct row **rows = view_order(view, reading, &count);
     size_t all = frame->terminal->rows;
-    bool has_events = reading->events != NULL && reading->events[0] != '\0' &&
-                      all >= EVENTS_ROWS_MIN;
-    size_t events = has_events ? all / EVENTS_SHARE : 0;
+    size_t events = event_rows(reading, all);
     size_t foot = events > 0 ? events + 2 : 1; /* with the title of the events */
     view->page = all > frame->lines + foot ? all - frame->lines - foot : 0;
     if (view->skipped + view->page > count)

@@ -33,13 +33,13 @@ set        tags                    -          -        -  -
 
 
 
+
+
+
+
 log deploys
 TIME deploy v42
 TIME rollback
-
-
-
-
 """ + FOOT
 
 
