@@ -347,8 +347,7 @@ static void a_repeated_increment_is_caught(void **state)
     (void)state;
     struct ledger totals = {0};
     struct setting setting = {.stripes = 1, .retries = true, .quiet = true};
-    if (!play_is_whole())
-        skip();
+    skip_unless_whole();
     uint64_t seed = 1;
     while (seed < 2000 && run(network_faults(seed), false, setting, &totals))
         seed++;
@@ -359,8 +358,7 @@ static void a_repeated_increment_is_caught(void **state)
 static void the_same_seed_gives_the_same_run(void **state)
 {
     (void)state;
-    if (!play_is_whole())
-        skip();
+    skip_unless_whole();
     struct ledger once = {0};
     struct ledger twice = {0};
     struct setting setting = {.stripes = 1};

@@ -463,8 +463,7 @@ static void an_unlock_that_does_not_compare_is_caught(void **state)
     (void)state;
     struct world totals = {0};
     uint64_t seed = 1;
-    if (!play_is_whole())
-        skip();
+    skip_unless_whole();
     struct world world = {.breaks = true, .quiet = true};
     while (seed < 2000 && run(network_faults(seed), world, &totals) == NULL)
         seed++;

@@ -180,6 +180,14 @@ bool play_is_whole(void)
            play.calls == UINT32_MAX;
 }
 
+void skip_unless_whole(void)
+{
+    if (play_is_whole())
+        return;
+    print_message("skipped: too few schedules to judge by\n");
+    skip();
+}
+
 uint32_t play_clients(uint32_t usual)
 {
     return play.clients < usual ? (uint32_t)play.clients : usual;

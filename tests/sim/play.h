@@ -35,6 +35,8 @@ uint64_t play_next(uint64_t seed);
 uint64_t play_count(void);
 /* Whether so many schedules of the usual size are run that what is rare will have happened. */
 bool play_is_whole(void);
+/* Skip the case if they are fewer. */
+void skip_unless_whole(void);
 
 #define SEEN(condition) assert_true(!play_is_whole() || (condition))
 
