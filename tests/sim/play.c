@@ -37,6 +37,7 @@ struct odometer {
 static struct play {
     uint32_t scheduler;
     uint64_t first, wanted; /* 0: the usual */
+    uint64_t most;          /* where the case has more */
     uint64_t count, done;   /* of this case */
     uint64_t clients, calls, fault_max;
     const char *off;
@@ -88,6 +89,7 @@ void play_set_up(void)
     play.scheduler = scheduler_of(getenv("MCDS_SIM_SCHEDULER"));
     play.first = number_of("MCDS_SIM_SEED", 1);
     play.wanted = number_of("MCDS_SIM_SEEDS", 0);
+    play.most = number_of("MCDS_SIM_SEEDS_MAX", UINT64_MAX);
     play.clients = number_of("MCDS_SIM_CLIENTS", UINT32_MAX);
     play.calls = number_of("MCDS_SIM_CALLS", UINT32_MAX);
     play.fault_max = number_of("MCDS_SIM_FAULT_MAX", UINT64_MAX);
@@ -134,9 +136,15 @@ mcds_sim_options fewer_faults(mcds_sim_options options)
     return options;
 }
 
+static uint64_t wanted_of(uint64_t usual)
+{
+    uint64_t count = usual < play.most ? usual : play.most;
+    return play.wanted > 0 ? play.wanted : count;
+}
+
 uint64_t play_begin(uint64_t usual)
 {
-    play.count = play.wanted > 0 ? play.wanted : usual;
+    play.count = wanted_of(usual);
     play.done = 0;
     memset(&play.odometer, 0, sizeof play.odometer);
     return play.first;
@@ -174,10 +182,9 @@ uint64_t play_count(void)
 
 bool play_is_whole(void)
 {
-    uint64_t count = play.wanted > 0 ? play.wanted : WHOLE_MIN;
-    return play.scheduler == MCDS_SIM_RANDOM && count >= WHOLE_MIN && play.off == NULL &&
-           play.fault_max == UINT64_MAX && !play.has_faults && play.clients == UINT32_MAX &&
-           play.calls == UINT32_MAX;
+    return play.scheduler == MCDS_SIM_RANDOM && wanted_of(WHOLE_MIN) >= WHOLE_MIN &&
+           play.off == NULL && play.fault_max == UINT64_MAX && !play.has_faults &&
+           play.clients == UINT32_MAX && play.calls == UINT32_MAX;
 }
 
 void skip_unless_whole(void)

@@ -3,6 +3,7 @@
  *
  *   MCDS_SIM_SEED       the first seed (1)
  *   MCDS_SIM_SEEDS      number of schedules (that of each case)
+ *   MCDS_SIM_SEEDS_MAX  largest number of schedules, where the case has more
  *   MCDS_SIM_SCHEDULER  random, priorities, or exhaustive: every schedule of one seed's options
  *   MCDS_SIM_CASE       the cases to run, as a pattern of cmocka
  *   MCDS_SIM_CLIENTS    largest number of clients
