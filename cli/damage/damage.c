@@ -53,7 +53,7 @@ static enum damage read_keys(const struct session *session)
                                                             : DAMAGE_UNREAD;
 }
 
-/* A sanitizer turns a crash into an exit code of its own. */
+/* A sanitizer ends a process that crashes with an exit code. */
 static enum damage damage_of(int wait_status)
 {
     if (WIFEXITED(wait_status)) {

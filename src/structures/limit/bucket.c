@@ -125,6 +125,8 @@ static void note_refusal(struct limit_take *call, mcds_bytes identity,
     mcds__refusals_note(&call->limit->refusals, identity,
                         outcome->own_ms + (int64_t)mcds__limit_ms(outcome->number),
                         !call->appends);
+    if (call->limit->remembered == NULL) /* no value is computed in vain */
+        return;
     const struct mcds__refusal refusal = {.tokens = (uint64_t)take->tokens,
                                           .patience_ms = take->patience_ns / NS_PER_MS,
                                           .own_ms = outcome->own_ms,
