@@ -17,7 +17,7 @@ extern "C" {
  * becomes a dead job: it is kept apart, and is not handed out any more.
  *
  * Jobs are handed out in the order in which they were pushed. Exceptions are jobs that were
- * pushed with a delay, and jobs that are handed out again.
+ * pushed with a delay, jobs that are handed out again, and queues with several stripes.
  *
  * A queue consists of parts. A push and a claim each append one record to a part, and the order
  * of the records decides which worker gets which job. So workers do not conflict. A call whose
@@ -87,6 +87,16 @@ extern "C" {
  * full, the calls of workers, also done, return MCDS_FULL too. Memcached's command
  * "cache_memlimit MB" raises the limit while the server runs. Then workers can empty the queue.
  *
+ * Many workers. Workers that claim jobs at the same time append to the same part, and each claim
+ * reads what the others have appended. With more than about ten workers whose jobs take less than
+ * a millisecond, this reading takes most of the time. A queue with several stripes has as many parts
+ * in use at a time. Each push goes to the next stripe. A worker claims 32 jobs in sequence from one
+ * stripe, then from the next one, and passes over stripes in which no job is due. So the jobs of a
+ * stripe are handed out in the order of their pushes, and jobs of different stripes in any order.
+ * A claim that finds no job costs a round trip for each stripe. About one stripe for eight workers
+ * is enough. The client that makes a queue chooses the number, and the queue keeps it until it is
+ * dropped.
+ *
  * Jobs that are delayed or take long stay in their part, and later parts are used meanwhile. A
  * handle remembers up to 1 024 parts in which no job is due, which is about 200 000 small jobs
  * that are all delayed or claimed. Beyond that, a claim costs more than one round trip.
@@ -101,15 +111,17 @@ typedef enum mcds_queue_flags {
     MCDS_QUEUE_MAY_LOSE = 1 /* the store may evict jobs, and the caller accepts that */
 } mcds_queue_flags;
 
-/* The options of a handle. They are not stored, and each handle of a queue may have different
- * ones. A handle that only pushes uses none of them but the flag. */
+/* The options of a handle. Only `stripes` is stored. Each handle of a queue may have other values
+ * of the rest. A handle that only pushes uses none of them but `stripes` and the flag. */
 typedef struct mcds_queue_options {
     size_t size;         /* sizeof(mcds_queue_options) */
     uint32_t visible_ms; /* how long a claim of this handle lasts; 0 = 60 000; 100 to 7 days */
-    uint32_t tries;    /* after this many claims a job is dead: this handle then keeps it apart
+    uint32_t tries;   /* after this many claims a job is dead: this handle then keeps it apart
                             instead of claiming it again; 0 = no limit; at most 10 000 */
-    uint32_t flags;    /* mcds_queue_flags */
-    uint32_t reserved; /* 0 */
+    uint32_t flags;   /* mcds_queue_flags */
+    uint32_t stripes; /* 1 to 32, if this handle makes the queue. The push, next and scan of a
+                          handle with another number than that of the queue return MCDS_INVALID and
+                          change nothing. 0 = the number of the queue, or 1 if this handle makes it */
 } mcds_queue_options;
 #define MCDS_QUEUE_OPTIONS_INIT                                                                \
     {                                                                                          \
@@ -178,6 +190,14 @@ MCDS_API MCDS_CHECKED int mcds_queue_job_load(mcds_job *job, const char *text);
 MCDS_API MCDS_CHECKED int mcds_queue_open(mcds_store *store, const char *name,
                                           const mcds_queue_options *options,
                                           mcds_queue **queue_out);
+/* Reads the option that a queue was made with: `stripes`. The others are not stored.
+ * Arguments:   options  in and out; not NULL
+ * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such queue; MCDS_LOST: the store has lost the number;
+ *              MCDS_UNSUPPORTED: the store has no compare-and-set
+ * Cost:        1 to 3 */
+MCDS_API MCDS_CHECKED int mcds_queue_made_with(mcds_store *store, const char *name,
+                                               mcds_queue_options *options);
+
 /* Closes the handle. Its claims last until they end. Then a job that is still held is handed out
  * again, unless done was called for it with another handle.
  * Arguments:   queue  NULL is allowed

@@ -31,7 +31,7 @@
     X(mcds_limit_options, rates, remember_ms, remember_ms)                                     \
     X(mcds_limit_value, full_ms, full_ms, full_ms)                                             \
     X(mcds_ids_options, spread_ms, spread_ms, spread_ms)                                       \
-    X(mcds_queue_options, flags, flags, reserved)                                              \
+    X(mcds_queue_options, flags, stripes, stripes)                                             \
     X(mcds_queue_counts, dead, dead, dead)                                                     \
     X(mcds_views_options, context, context, context)                                           \
     X(mcds_array_options, size, size, size)                                                    \

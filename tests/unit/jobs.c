@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
+#include "core/map/bucket/format.h"
 #include "core/map/bucket/jobs.h"
 #include "support/dice.h"
 #include "support/fake_env.h"
@@ -274,9 +275,70 @@ static void numbers_rise_within_an_incarnation(void **state)
     assert_int_equal(raise_to(&part, INCARNATION, 0, 1), MCDS__MAP_CHANGED);
     assert_int_equal(raise_to(&part, INCARNATION + 2, 9, 9), MCDS__MAP_DIFFERS);
     assert_true(mcds__jobs_read_numbers(part.entry.value, &numbers));
-    assert_true(numbers.incarnation == INCARNATION && numbers.first == 3 && numbers.last == 7);
+    assert_true(numbers.incarnation == INCARNATION && numbers.stripes == 1);
+    assert_true(numbers.list[0].first == 3 && numbers.list[0].last == 7);
     assert_int_equal(claim(&part), MCDS__MAP_NO_NUMBER);
     assert_int_equal(push(&part, true, 0, 1, mcds_text("a")), MCDS__MAP_NO_NUMBER);
+    end(&part);
+}
+
+static uint64_t part_of(uint64_t stripe, uint64_t place)
+{
+    return stripe << MCDS__JOBS_STRIPE_BIT | place;
+}
+
+static void the_numbers_of_stripes_rise_apart(void **state)
+{
+    struct part part;
+    struct mcds__jobs_numbers numbers;
+    uint8_t order[MCDS__JOBS_ORDER_MAX];
+    (void)state;
+    begin(&part);
+    size_t length = mcds__jobs_write_make(INCARNATION, 3, order);
+    assert_int_equal(raise_to(&part, INCARNATION, part_of(1, 0), part_of(1, 0)),
+                     MCDS__MAP_ABSENT);
+    assert_int_equal(apply(&part, (mcds_bytes){order, length}), MCDS__MAP_CHANGED);
+    assert_int_equal(raise_to(&part, INCARNATION, part_of(1, 2), part_of(1, 7)),
+                     MCDS__MAP_CHANGED);
+    assert_int_equal(raise_to(&part, INCARNATION, part_of(3, 0), part_of(3, 1)),
+                     MCDS__MAP_NO_NUMBER);
+    order[1 + 8 + 2] = 5; /* another number of stripes */
+    assert_int_equal(apply(&part, (mcds_bytes){order, length}), MCDS__MAP_CHANGED);
+    assert_true(mcds__jobs_read_numbers(part.entry.value, &numbers));
+    assert_true(numbers.incarnation == INCARNATION && numbers.stripes == 3);
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_true(numbers.list[i].first == part_of(i, i == 1 ? 2 : 0));
+        assert_true(numbers.list[i].last == part_of(i, i == 1 ? 7 : 0));
+    }
+    end(&part);
+}
+
+/* A RAISE from one stripe to another, or to no part, changes nothing. */
+static void numbers_stay_in_their_stripe(void **state)
+{
+    struct part part;
+    uint8_t order[MCDS__JOBS_ORDER_MAX];
+    const uint8_t wrong[][3] = {{0, 0, 0}, {0, 0, 33}, {1, 0, 1}};
+    (void)state;
+    begin(&part);
+    size_t length = mcds__jobs_write_make(INCARNATION, 2, order);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        memcpy(order + 9, wrong[i], 3);
+        assert_int_equal(apply(&part, (mcds_bytes){order, length}), MCDS__MAP_NO_NUMBER);
+        assert_false(part.entry.there);
+    }
+    order[9] = order[10] = 0;
+    order[11] = 2;
+    assert_int_equal(apply(&part, (mcds_bytes){order, length}), MCDS__MAP_CHANGED);
+    uint8_t raise[MCDS__JOBS_ORDER_MAX];
+    length = mcds__jobs_write_raise(INCARNATION, part_of(0, 5), part_of(0, 5), raise);
+    uint8_t *last = mcds__bucket_write_varint(raise + 10, part_of(1, 1));
+    assert_int_equal(apply(&part, (mcds_bytes){raise, (size_t)(last - raise)}),
+                     MCDS__MAP_NO_NUMBER);
+    last = mcds__bucket_write_varint(raise + 10, UINT64_C(1) << 40);
+    assert_int_equal(apply(&part, (mcds_bytes){raise, (size_t)(last - raise)}),
+                     MCDS__MAP_NO_NUMBER);
+    assert_int_equal(apply(&part, (mcds_bytes){raise, 11}), MCDS__MAP_NO_NUMBER);
     end(&part);
 }
 
@@ -319,6 +381,8 @@ int main(void)
         cmocka_unit_test(a_full_part_takes_no_more),
         cmocka_unit_test(a_mark_stays_for_a_day),
         cmocka_unit_test(numbers_rise_within_an_incarnation),
+        cmocka_unit_test(the_numbers_of_stripes_rise_apart),
+        cmocka_unit_test(numbers_stay_in_their_stripe),
         cmocka_unit_test(bytes_of_strangers_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,9 +19,9 @@ static enum mcds__step finish_no_memory(struct mcds__operation *operation)
     return mcds__operation_finish(operation, MCDS_NO_MEMORY);
 }
 
-void mcds__queue_finish_begin(struct mcds__queue_finish *finish)
+void mcds__queue_finish_begin(struct mcds__queue_finish *finish, uint32_t stripe)
 {
-    *finish = (struct mcds__queue_finish){0};
+    *finish = (struct mcds__queue_finish){.stripe = stripe};
 }
 
 static enum mcds__step finish_ask_part(struct mcds__queue_finish *finish,
@@ -52,11 +52,11 @@ static enum mcds__step take_finish_numbers(struct mcds__queue_finish *finish,
         return mcds__operation_finish(operation, MCDS_OK);
     if (operation->result != MCDS_OK)
         return step;
-    struct mcds__jobs_numbers numbers = mcds__queue_numbers(work->queue);
-    finish->incarnation = numbers.incarnation;
-    finish->part = numbers.first;
-    finish->first = mcds__queue_unfinished(work->queue);
-    if (finish->first == finish->part)
+    struct mcds__queue_range range = mcds__queue_range(work->queue, finish->stripe);
+    finish->incarnation = range.incarnation;
+    finish->part = range.first;
+    finish->first = mcds__queue_unfinished(work->queue, finish->stripe);
+    if (range.incarnation == 0 || finish->first <= finish->part)
         return mcds__operation_finish(operation, MCDS_OK);
     return finish_ask_part(finish, work, operation, finish->first, MCDS__JOBS_OPEN,
                            FINISH_OPEN);
@@ -105,8 +105,7 @@ static enum mcds__step take_raised(struct mcds__queue_finish *finish,
     enum mcds__step step = mcds__queue_step_update(work, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
-    const struct mcds__jobs_numbers raised = {finish->incarnation, finish->first,
-                                              finish->first};
+    const struct mcds__queue_range raised = {finish->incarnation, finish->first, finish->first};
     if (work->update.code != MCDS__MAP_CHANGED)
         return mcds__operation_finish(operation, MCDS_OK);
     mcds__queue_raise(work->queue, &raised);

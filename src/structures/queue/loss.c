@@ -35,7 +35,7 @@ static enum mcds__step loss_take_last(struct mcds__queue_loss *loss,
     enum mcds__step step = mcds__queue_step_numbers(work, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
-    if (loss->part > mcds__queue_stored_last(work))
+    if (loss->part > mcds__queue_stored_last(work, mcds__jobs_stripe_of(loss->part)))
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     return loss_ask_skip(loss, work, operation, 0);
 }

@@ -1,10 +1,13 @@
-/* Queue: claim the first job that is due.
+/* Queue: claim the first job of a stripe that is due.
  *
  *   READ     the numbers, if the handle does not know them
  *   DONE     the previous job, if it is in another part than the claim
  *   CLAIM    append to the first part that may have a job, and read it     a job: done
  *   LOOK     the same without the append, if no job is expected
- *            closed: the next part; missing: READ, and at the end wait
+ *            closed: the next part; missing: READ, and then the next stripe
+ *
+ * If no part of the stripe has a job that is due: the same in the next stripe, after the last one
+ * wait.
  *
  * A part whose key is lost: loss.c. A job that was claimed too often: bury.c, then the next round.
  * If the first part is finished: finish.c. */
@@ -15,8 +18,6 @@
 #include "base/error.h"
 #include "base/value.h"
 #include "structures/queue/next.h"
-
-#define WAIT_MS_MAX 86400000
 
 enum {
     NEXT_BEGIN,
@@ -34,7 +35,7 @@ enum {
 /* In the place of the code of a claim: the store has lost its part. */
 #define CLAIM_LOST (-1)
 
-static enum mcds__step next_step_on(struct mcds__queue_next *next);
+static enum mcds__step try_stripe(struct mcds__queue_next *next);
 
 static enum mcds__step next_fail_memory(struct mcds__queue_next *next)
 {
@@ -48,7 +49,7 @@ static enum mcds__step next_ask_numbers(struct mcds__queue_next *next)
     next->base.tries = 1;
     if (!mcds__queue_begin_get(&next->work, mcds__queue_numbers_element()))
         return next_fail_memory(next);
-    return next_step_on(next);
+    return mcds__queue_next_step(next);
 }
 
 static enum mcds__step ask_held_done(struct mcds__queue_next *next)
@@ -58,7 +59,7 @@ static enum mcds__step ask_held_done(struct mcds__queue_next *next)
     next->base.tries = 1;
     return mcds__queue_begin_done(&next->work, next->job->incarnation, next->job->part,
                                   &receipt)
-               ? next_step_on(next)
+               ? mcds__queue_next_step(next)
                : next_fail_memory(next);
 }
 
@@ -76,14 +77,14 @@ static enum mcds__step next_ask_claim(struct mcds__queue_next *next)
     next->base.tries = 1;
     next->claimed_ns = mcds__monotonic_ns(next->base.env);
     next->sight = (struct mcds__queue_sight){0};
-    assert(next->incarnation != 0 && next->part < (uint64_t)MCDS__JOBS_NUMBER_MAX);
+    assert(next->incarnation != 0 && mcds__jobs_is_part(next->part));
     size_t length = mcds__jobs_write_claim(next->work.queue->visible_ms, &ended, order);
     if (!mcds__queue_begin_order(
             &next->work, mcds__queue_part_element(next->incarnation, next->part, element),
             (mcds_bytes){order, length}, false))
         return next_fail_memory(next);
     next->work.update.see = mcds__queue_see_claimed;
-    return next_step_on(next);
+    return mcds__queue_next_step(next);
 }
 
 static enum mcds__step ask_part(struct mcds__queue_next *next, uint8_t stage)
@@ -94,18 +95,18 @@ static enum mcds__step ask_part(struct mcds__queue_next *next, uint8_t stage)
     if (!mcds__queue_begin_get(
             &next->work, mcds__queue_part_element(next->incarnation, next->part, element)))
         return next_fail_memory(next);
-    return next_step_on(next);
+    return mcds__queue_next_step(next);
 }
 
 /* No part has a job that is due: wait, or return, after the previous job is done. */
-static enum mcds__step end_round(struct mcds__queue_next *next, int64_t wake_ms)
+static enum mcds__step end_round(struct mcds__queue_next *next)
 {
     struct mcds__operation *operation = &next->base;
+    int64_t wake_ms = next->wake_ms;
     assert(next->wait_until_ns <= operation->deadline_ns || operation->ends_wait);
     assert(!operation->uses_line);
     if (next->job->is_held)
         return ask_held_done(next);
-    mcds__queue_set_idle(next->work.queue, true);
     int64_t now_ns = mcds__monotonic_ns(operation->env);
     int64_t left_ns = next->wait_until_ns - now_ns;
     int64_t hint_ns = 0;
@@ -119,28 +120,52 @@ static enum mcds__step end_round(struct mcds__queue_next *next, int64_t wake_ms)
     if (left_ns <= 0 || !mcds__operation_wait(operation, hint_ns))
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     next->stage = NEXT_BEGIN;
-    next->has_read = false;
-    next->from = 0;
     return MCDS__SLEEP;
+}
+
+/* No part of the stripe has a job that is due until wake_ms. */
+static enum mcds__step end_stripe(struct mcds__queue_next *next, int64_t wake_ms)
+{
+    mcds_queue *queue = next->work.queue;
+    const uint32_t stripes = mcds__queue_stripes(queue);
+    next->wake_ms = wake_ms < next->wake_ms ? wake_ms : next->wake_ms;
+    mcds__queue_set_idle(queue, next->stripe, true);
+    if (++next->passed >= stripes)
+        return end_round(next);
+    next->stripe = (next->stripe + 1) % stripes;
+    next->from = 0;
+    return try_stripe(next);
+}
+
+/* Claim in the stripe, or in the next one. */
+static enum mcds__step try_stripe(struct mcds__queue_next *next)
+{
+    mcds_queue *queue = next->work.queue;
+    struct mcds__queue_range range = mcds__queue_range(queue, next->stripe);
+    int64_t wake_ms;
+    if (range.incarnation == 0)
+        return next->has_read ? end_round(next) : next_ask_numbers(next);
+    next->incarnation = range.incarnation;
+    if (mcds__queue_unfinished(queue, next->stripe) > range.first && !next->leaves_finished) {
+        next->stage = NEXT_FINISH;
+        mcds__queue_finish_begin(&next->finish, next->stripe);
+        return mcds__queue_next_step(next);
+    }
+    if (!mcds__queue_choose(queue, next->stripe, next->from, mcds__wall_ms(next->base.env),
+                            &next->part, &wake_ms))
+        return end_stripe(next, wake_ms);
+    return mcds__queue_is_idle(queue, next->stripe) ? ask_part(next, NEXT_LOOK)
+                                                    : next_ask_claim(next);
 }
 
 static enum mcds__step next_begin_round(struct mcds__queue_next *next)
 {
-    mcds_queue *queue = next->work.queue;
-    struct mcds__jobs_numbers numbers = mcds__queue_numbers(queue);
-    int64_t wake_ms;
-    if (numbers.incarnation == 0)
-        return next->has_read ? end_round(next, INT64_MAX) : next_ask_numbers(next);
-    next->incarnation = numbers.incarnation;
-    if (mcds__queue_unfinished(queue) > numbers.first && !next->leaves_finished) {
-        next->stage = NEXT_FINISH;
-        mcds__queue_finish_begin(&next->finish);
-        return next_step_on(next);
-    }
-    if (!mcds__queue_choose(queue, next->from, mcds__wall_ms(next->base.env), &next->part,
-                            &wake_ms))
-        return end_round(next, wake_ms);
-    return mcds__queue_is_idle(queue) ? ask_part(next, NEXT_LOOK) : next_ask_claim(next);
+    next->has_read = false;
+    next->passed = 0;
+    next->wake_ms = INT64_MAX;
+    next->from = 0;
+    next->stripe = mcds__queue_pick_next_stripe(next->work.queue);
+    return try_stripe(next);
 }
 
 /* The part has no job that is due. */
@@ -150,24 +175,24 @@ static enum mcds__step pass_part(struct mcds__queue_next *next, bool is_finished
     mcds_queue *queue = next->work.queue;
     int64_t look_ms = 0;
     if (next->sight.is_closed || is_finished) {
-        const struct mcds__jobs_numbers after = {next->incarnation, 0, next->part + 1};
+        const struct mcds__queue_range after = {next->incarnation, 0, next->part + 1};
         int64_t latest_ms = mcds__wall_ms(next->base.env) + MCDS__QUEUE_LOOK_MS;
         look_ms = next_ms < latest_ms ? next_ms : latest_ms;
-        if (next->part + 1 < (uint64_t)MCDS__JOBS_NUMBER_MAX)
+        if (mcds__jobs_is_part(next->part + 1))
             mcds__queue_raise(queue, &after);
     }
     mcds__queue_note(queue, next->incarnation, next->part,
                      is_finished ? MCDS__QUEUE_FINISHED : look_ms);
     next->from = next->part + 1;
-    return look_ms == 0 && !is_finished ? end_round(next, next_ms > 0 ? next_ms : INT64_MAX)
-                                        : next_begin_round(next);
+    return look_ms == 0 && !is_finished ? end_stripe(next, next_ms > 0 ? next_ms : INT64_MAX)
+                                        : try_stripe(next);
 }
 
 /* The part is not there: it was not made yet, or a day has passed since it was finished. */
 static enum mcds__step next_take_missing(struct mcds__queue_next *next)
 {
     next->from = 0;
-    return next->has_read ? end_round(next, INT64_MAX) : next_ask_numbers(next);
+    return next->has_read ? end_stripe(next, INT64_MAX) : next_ask_numbers(next);
 }
 
 /* The previous job was done without a claim of this worker: it may be a dead job. */
@@ -178,7 +203,7 @@ static enum mcds__step ask_done_record(struct mcds__queue_next *next)
     assert(job->is_held && job->was_lost);
     next->stage = NEXT_RECORD;
     next->base.tries = 1;
-    return mcds__queue_begin_done_record(&next->work, &spot) ? next_step_on(next)
+    return mcds__queue_begin_done_record(&next->work, &spot) ? mcds__queue_next_step(next)
                                                              : next_fail_memory(next);
 }
 
@@ -206,7 +231,7 @@ static enum mcds__step take_lost_part(struct mcds__queue_next *next)
         return report_loss(next);
     next->stage = NEXT_LOSS;
     mcds__queue_loss_begin(&next->loss, next->incarnation, next->part);
-    return next_step_on(next);
+    return mcds__queue_next_step(next);
 }
 
 static enum mcds__step next_take_loss(struct mcds__queue_next *next)
@@ -235,7 +260,7 @@ static enum mcds__step give_job(struct mcds__queue_next *next)
     int64_t deadline_ns = next->claimed_ns + (int64_t)queue->visible_ms * NS_PER_MS;
     assert(!job->is_held && next->receipt.tries > 0);
     if (mcds__monotonic_ns(operation->env) >= deadline_ns)
-        return next_begin_round(next);
+        return try_stripe(next);
     const mcds_bytes bytes = {next->bytes.data, next->bytes.length};
     assert(bytes.length <= MCDS__JOBS_BYTES_MAX);
     if (!mcds__value_set(next->value_out, operation->env, bytes))
@@ -262,14 +287,14 @@ static enum mcds__step ask_bury(struct mcds__queue_next *next)
     int64_t latest_ns = mcds__monotonic_ns(next->base.env) + timeout_of(next);
     if (next->base.deadline_ns > latest_ns)
         next->base.deadline_ns = latest_ns;
-    return mcds__queue_bury_begin(next) ? next_step_on(next) : next_fail_memory(next);
+    return mcds__queue_bury_begin(next) ? mcds__queue_next_step(next) : next_fail_memory(next);
 }
 
 static enum mcds__step use_job(struct mcds__queue_next *next)
 {
     const mcds_queue *queue = next->work.queue;
     assert(next->sight.is_mine && next->receipt.tries > 0);
-    mcds__queue_set_idle(next->work.queue, false);
+    mcds__queue_set_idle(next->work.queue, next->stripe, false);
     return queue->tries > 0 && next->receipt.tries > queue->tries ? ask_bury(next)
                                                                   : give_job(next);
 }
@@ -327,7 +352,7 @@ static enum mcds__step next_take_record(struct mcds__queue_next *next)
     if (next->claim_code == CLAIM_LOST)
         return mcds__operation_explain(&next->base, MCDS_LOST, MCDS__WHY(JOBS_GONE));
     next->from = 0;
-    return next_begin_round(next);
+    return try_stripe(next);
 }
 
 static enum mcds__step next_take_look(struct mcds__queue_next *next)
@@ -362,7 +387,7 @@ static enum mcds__step take_fetch(struct mcds__queue_next *next)
         mcds__queue_see_part(next, next->work.get.value, mcds__wall_ms(next->base.env));
     if (next->sight.lacks_memory)
         return next_fail_memory(next);
-    return next->sight.is_mine ? use_job(next) : next_begin_round(next);
+    return next->sight.is_mine ? use_job(next) : try_stripe(next);
 }
 
 /* The previous job, which is in another part, is done. */
@@ -379,7 +404,7 @@ static enum mcds__step take_done(struct mcds__queue_next *next)
         return ask_done_record(next);
     next->job->is_held = false;
     next->from = 0;
-    return next_begin_round(next);
+    return try_stripe(next);
 }
 
 static enum mcds__step take_bury(struct mcds__queue_next *next)
@@ -388,7 +413,7 @@ static enum mcds__step take_bury(struct mcds__queue_next *next)
     if (step != MCDS__DONE || next->base.result != MCDS_OK)
         return step;
     next->base.deadline_ns = next->wait_until_ns + timeout_of(next);
-    return next_begin_round(next);
+    return try_stripe(next);
 }
 
 static enum mcds__step next_take_numbers(struct mcds__queue_next *next)
@@ -397,7 +422,7 @@ static enum mcds__step next_take_numbers(struct mcds__queue_next *next)
     if (step != MCDS__DONE ||
         (next->base.result != MCDS_OK && next->base.result != MCDS_NOT_FOUND))
         return step;
-    return next_begin_round(next);
+    return try_stripe(next);
 }
 
 static enum mcds__step take_finish(struct mcds__queue_next *next)
@@ -407,10 +432,10 @@ static enum mcds__step take_finish(struct mcds__queue_next *next)
         return step;
     next->leaves_finished = next->finish.is_blocked;
     next->from = 0;
-    return next_begin_round(next);
+    return try_stripe(next);
 }
 
-static enum mcds__step next_step_on(struct mcds__queue_next *next)
+enum mcds__step mcds__queue_next_step(struct mcds__queue_next *next)
 {
     switch (next->stage) {
     case NEXT_BEGIN:
@@ -434,64 +459,4 @@ static enum mcds__step next_step_on(struct mcds__queue_next *next)
     default:
         return take_finish(next);
     }
-}
-
-static enum mcds__step step_next(struct mcds__operation *operation)
-{
-    return next_step_on((struct mcds__queue_next *)operation);
-}
-
-static void release_next(struct mcds__operation *operation)
-{
-    struct mcds__queue_next *next = (struct mcds__queue_next *)operation;
-    mcds__queue_end_work(&next->work);
-    mcds__buffer_free(&next->bytes);
-}
-
-static const struct mcds__operation_kind next_kind = {
-    "queue", "next", sizeof(struct mcds__queue_next), step_next, release_next};
-
-static int check_next(const mcds_queue *queue, uint32_t wait_ms, const mcds_job *job,
-                      const mcds_value *value_out)
-{
-    const struct mcds__given wait = {MCDS_CAUSE_OUT_OF_RANGE, "wait_ms", wait_ms, 0,
-                                     WAIT_MS_MAX};
-    int result = mcds__queue_check(queue, &next_kind, 0);
-    if (result != MCDS_OK)
-        return result;
-    if (job == NULL || value_out == NULL)
-        return mcds__fail_missing("queue", "next", "a job and a place for its bytes");
-    if (job->is_held && !mcds__queue_is_receipt(job))
-        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING,
-                          MCDS__CALL(&next_kind, queue->keyed.handle.name),
-                          .wanted = "a job that this library has filled", .option = "job");
-    return mcds__check_given("queue", queue->keyed.handle.name, "next", &wait, 1);
-}
-
-int mcds_queue_next_start(mcds_queue *queue, uint32_t wait_ms, mcds_job *job,
-                          mcds_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
-{
-    const struct mcds__start *start = MCDS__START(pipeline, tag);
-    int result = check_next(queue, wait_ms, job, value_out);
-    if (result != MCDS_OK)
-        return result;
-    struct mcds__queue_next own;
-    struct mcds__queue_next *next = mcds__call_begin_zero(&own.base, &next_kind,
-                                                          &queue->keyed.handle, start, &result);
-    if (next == NULL)
-        return result;
-    next->base.deadline_ns += (int64_t)wait_ms * NS_PER_MS;
-    next->wait_until_ns = next->base.deadline_ns -
-                          mcds__store_timeout_ns(queue->keyed.handle.store);
-    next->work.queue = queue;
-    next->job = job;
-    next->value_out = value_out;
-    job->was_lost = false;
-    mcds__buffer_init(&next->bytes, next->base.env, MCDS__JOBS_BYTES_MAX);
-    return mcds__call_launch(&next->base, start);
-}
-
-int mcds_queue_next(mcds_queue *queue, uint32_t wait_ms, mcds_job *job, mcds_value *value_out)
-{
-    return mcds_queue_next_start(queue, wait_ms, job, value_out, MCDS__WAIT, 0);
 }

@@ -16,16 +16,17 @@ struct mcds__queue_sight {
     int64_t next_ms; /* the earliest time of a job; 0: none */
 };
 
-/* Raise the numbers over finished parts at the beginning of a queue, and let their entries expire.
- * All zero at the start. */
+/* Raise the numbers over finished parts at the beginning of a stripe, and let their entries
+ * expire. */
 struct mcds__queue_finish {
     uint8_t stage;
+    uint32_t stripe;
     uint64_t incarnation;
     uint64_t part;   /* the first part that is finished */
     uint64_t first;  /* the one that becomes the first */
     bool is_blocked; /* out: the store has lost the key of that one */
 };
-void mcds__queue_finish_begin(struct mcds__queue_finish *finish);
+void mcds__queue_finish_begin(struct mcds__queue_finish *finish, uint32_t stripe);
 /* DONE with MCDS_OK, also if another worker has done it; or a failure. */
 enum mcds__step mcds__queue_finish_step(struct mcds__queue_finish *finish,
                                         struct mcds__queue_work *work,
@@ -37,12 +38,15 @@ struct mcds__queue_next {
     mcds_job *job;
     mcds_value *value_out;
     uint8_t stage;
-    bool has_read;        /* the numbers, in this round */
+    bool has_read; /* the numbers, in this round */
+    uint32_t stripe;
+    uint32_t passed;      /* stripes in this round that have no job that is due, */
+    int64_t wake_ms;      /* and the earliest time at which one of them may; INT64_MAX: none */
     bool leaves_finished; /* the parts that are finished, because finish.c was blocked */
     int64_t wait_until_ns;
     uint64_t incarnation;
     uint64_t part;
-    uint64_t from; /* parts below were passed in this round */
+    uint64_t from; /* parts of the stripe below were passed in this round */
     int64_t claimed_ns;
     int claim_code; /* the result of a claim that is used after a RECORD; 0: none */
     int64_t claim_number;
@@ -53,6 +57,9 @@ struct mcds__queue_next {
     bool is_buried;    /* of a job to bury: it was copied */
     mcds_buffer bytes; /* of the job */
 };
+
+/* DONE with a result of mcds_queue_next. */
+enum mcds__step mcds__queue_next_step(struct mcds__queue_next *next);
 
 /* Examine a part that a claim or a look has read. */
 void mcds__queue_see_part(struct mcds__queue_next *next, mcds_bytes value, int64_t now_ms);

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/frame.h"
 #include "structures/queue/queue.h"
 
@@ -45,105 +46,170 @@ bool mcds__queue_is_dead(mcds_bytes element)
     return element.length == DEAD_ELEMENT && *(const char *)element.data == 'x';
 }
 
-struct mcds__jobs_numbers mcds__queue_numbers(mcds_queue *queue)
+struct mcds__queue_range mcds__queue_range(mcds_queue *queue, uint32_t stripe)
+{
+    struct mcds__queue_range range = {0, 0, 0};
+    pthread_mutex_lock(&queue->mutex);
+    if (stripe < queue->numbers.stripes)
+        range = (struct mcds__queue_range){queue->numbers.incarnation,
+                                           queue->numbers.list[stripe].first,
+                                           queue->numbers.list[stripe].last};
+    pthread_mutex_unlock(&queue->mutex);
+    assert(range.first <= range.last);
+    return range;
+}
+
+uint32_t mcds__queue_stripes(mcds_queue *queue)
 {
     pthread_mutex_lock(&queue->mutex);
-    struct mcds__jobs_numbers numbers = {queue->incarnation, queue->first, queue->last};
+    uint32_t stripes = queue->numbers.stripes;
     pthread_mutex_unlock(&queue->mutex);
-    assert(numbers.first <= numbers.last);
-    return numbers;
+    return stripes;
+}
+
+static uint32_t stripe_after(const mcds_queue *queue, uint32_t stripe)
+{
+    return stripe + 1 < queue->numbers.stripes ? stripe + 1 : 0;
+}
+
+uint32_t mcds__queue_pick_push_stripe(mcds_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    uint32_t stripe = queue->push_stripe;
+    queue->push_stripe = stripe_after(queue, stripe);
+    pthread_mutex_unlock(&queue->mutex);
+    return stripe;
+}
+
+uint32_t mcds__queue_pick_next_stripe(mcds_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    if (queue->repeats++ == MCDS__QUEUE_REPEATS) {
+        queue->repeats = 1;
+        queue->next_stripe = stripe_after(queue, queue->next_stripe);
+    }
+    uint32_t stripe = queue->next_stripe;
+    pthread_mutex_unlock(&queue->mutex);
+    return stripe;
+}
+
+/* The mutex is held. */
+static uint64_t window_of(const mcds_queue *queue)
+{
+    assert(queue->numbers.stripes >= 1 && queue->numbers.stripes <= MCDS__JOBS_STRIPES_MAX);
+    return MCDS__QUEUE_WINDOW / queue->numbers.stripes;
 }
 
 /* The mutex is held. */
 static int64_t *look_of(mcds_queue *queue, uint64_t part)
 {
-    assert(part >= queue->first && part - queue->first < MCDS__QUEUE_WINDOW);
-    return &queue->look_ms[part % MCDS__QUEUE_WINDOW];
+    uint32_t stripe = mcds__jobs_stripe_of(part);
+    uint64_t window = window_of(queue);
+    assert(stripe < queue->numbers.stripes);
+    assert(part >= queue->numbers.list[stripe].first &&
+           part - queue->numbers.list[stripe].first < window);
+    return &queue->look_ms[stripe * window + mcds__jobs_place_of(part) % window];
 }
 
 /* The mutex is held. A part that enters the window gets the place of one that leaves it. */
-static void raise_first(mcds_queue *queue, uint64_t first)
+static void raise_first(mcds_queue *queue, struct mcds__jobs_range *range, uint64_t first)
 {
-    assert(first >= queue->first);
-    if (first - queue->first >= MCDS__QUEUE_WINDOW) {
-        memset(queue->look_ms, 0, sizeof queue->look_ms);
-    } else {
-        for (uint64_t part = queue->first; part < first; part++)
-            *look_of(queue, part) = 0;
-    }
-    queue->first = first;
-    if (queue->last < first)
-        queue->last = first;
-    assert(queue->first <= queue->last && queue->incarnation != 0);
+    const uint64_t window = window_of(queue);
+    assert(first >= range->first);
+    for (uint64_t part = range->first; part < first && part - range->first < window; part++)
+        *look_of(queue, part) = 0;
+    range->first = first;
+    if (range->last < first)
+        range->last = first;
+    assert(range->first <= range->last && queue->numbers.incarnation != 0);
 }
 
 /* The mutex is held. */
-static void raise_known_numbers(mcds_queue *queue, const struct mcds__jobs_numbers *numbers)
+static void raise_range(mcds_queue *queue, uint32_t stripe, uint64_t first, uint64_t last)
 {
-    assert(queue->incarnation == numbers->incarnation && numbers->first <= numbers->last);
-    if (numbers->first > queue->first)
-        raise_first(queue, numbers->first);
-    if (numbers->last > queue->last)
-        queue->last = numbers->last;
+    struct mcds__jobs_range *range = &queue->numbers.list[stripe];
+    assert(stripe < queue->numbers.stripes && first <= last);
+    if (first > range->first)
+        raise_first(queue, range, first);
+    if (last > range->last)
+        range->last = last;
 }
 
-void mcds__queue_raise(mcds_queue *queue, const struct mcds__jobs_numbers *numbers)
+void mcds__queue_raise(mcds_queue *queue, const struct mcds__queue_range *range)
 {
     pthread_mutex_lock(&queue->mutex);
-    if (queue->incarnation == numbers->incarnation)
-        raise_known_numbers(queue, numbers);
+    if (queue->numbers.incarnation == range->incarnation)
+        raise_range(queue, mcds__jobs_stripe_of(range->last), range->first, range->last);
     pthread_mutex_unlock(&queue->mutex);
+}
+
+/* The mutex is held. Handles begin at different stripes. */
+static void learn_another(mcds_queue *queue, const struct mcds__jobs_numbers *numbers)
+{
+    uint64_t drawn = mcds__random_u64(queue->keyed.map.env);
+    queue->numbers = *numbers;
+    queue->repeats = 0;
+    queue->next_stripe = (uint32_t)(drawn >> 32) % numbers->stripes;
+    queue->push_stripe = (uint32_t)drawn % numbers->stripes;
+    memset(queue->is_idle, 0, sizeof queue->is_idle);
+    memset(queue->look_ms, 0, sizeof queue->look_ms);
 }
 
 void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbers)
 {
-    static const struct mcds__jobs_numbers none;
-    numbers = numbers != NULL ? numbers : &none;
     pthread_mutex_lock(&queue->mutex);
-    if (queue->incarnation != numbers->incarnation) {
-        queue->incarnation = numbers->incarnation;
-        queue->first = queue->last = 0;
-        memset(queue->look_ms, 0, sizeof queue->look_ms);
+    if (numbers == NULL) {
+        queue->numbers.incarnation = queue->numbers.stripes = 0;
+        queue->next_stripe = queue->push_stripe = 0;
+    } else if (queue->numbers.incarnation != numbers->incarnation) {
+        learn_another(queue, numbers);
     }
-    raise_known_numbers(queue, numbers);
-    assert(queue->first >= numbers->first && queue->last >= numbers->last);
+    for (uint32_t i = 0; i < queue->numbers.stripes; i++)
+        raise_range(queue, i, numbers->list[i].first, numbers->list[i].last);
     pthread_mutex_unlock(&queue->mutex);
 }
 
 void mcds__queue_note(mcds_queue *queue, uint64_t incarnation, uint64_t part, int64_t look_ms)
 {
     pthread_mutex_lock(&queue->mutex);
-    if (queue->incarnation == incarnation && part >= queue->first &&
-        part - queue->first < MCDS__QUEUE_WINDOW)
-        *look_of(queue, part) = look_ms;
+    uint32_t stripe = mcds__jobs_stripe_of(part);
+    if (queue->numbers.incarnation == incarnation && stripe < queue->numbers.stripes) {
+        uint64_t first = queue->numbers.list[stripe].first;
+        if (part >= first && part - first < window_of(queue))
+            *look_of(queue, part) = look_ms;
+    }
     pthread_mutex_unlock(&queue->mutex);
 }
 
-void mcds__queue_set_idle(mcds_queue *queue, bool is_idle)
+void mcds__queue_set_idle(mcds_queue *queue, uint32_t stripe, bool is_idle)
 {
     pthread_mutex_lock(&queue->mutex);
-    queue->is_idle = is_idle;
+    queue->is_idle[stripe] = is_idle;
+    if (!is_idle && stripe < queue->numbers.stripes)
+        queue->next_stripe = stripe;
     pthread_mutex_unlock(&queue->mutex);
 }
 
-bool mcds__queue_is_idle(mcds_queue *queue)
+bool mcds__queue_is_idle(mcds_queue *queue, uint32_t stripe)
 {
     pthread_mutex_lock(&queue->mutex);
-    bool is_idle = queue->is_idle;
+    bool is_idle = queue->is_idle[stripe];
     pthread_mutex_unlock(&queue->mutex);
     return is_idle;
 }
 
-bool mcds__queue_choose(mcds_queue *queue, uint64_t from, int64_t now_ms, uint64_t *part_out,
-                        int64_t *wake_ms_out)
+bool mcds__queue_choose(mcds_queue *queue, uint32_t stripe, uint64_t from, int64_t now_ms,
+                        uint64_t *part_out, int64_t *wake_ms_out)
 {
     bool is_found = false;
     *wake_ms_out = INT64_MAX;
     pthread_mutex_lock(&queue->mutex);
-    uint64_t part = from > queue->first ? from : queue->first;
-    for (; part <= queue->last && !is_found; part++) {
+    const struct mcds__jobs_range *range = &queue->numbers.list[stripe];
+    const uint64_t window = stripe < queue->numbers.stripes ? window_of(queue) : 0;
+    uint64_t part = from > range->first ? from : range->first;
+    for (; window > 0 && part <= range->last && !is_found; part++) {
         int64_t look_ms = 0;
-        if (part - queue->first < MCDS__QUEUE_WINDOW)
+        if (part - range->first < window)
             look_ms = *look_of(queue, part);
         is_found = look_ms <= now_ms;
         *part_out = part;
@@ -154,12 +220,13 @@ bool mcds__queue_choose(mcds_queue *queue, uint64_t from, int64_t now_ms, uint64
     return is_found;
 }
 
-uint64_t mcds__queue_unfinished(mcds_queue *queue)
+uint64_t mcds__queue_unfinished(mcds_queue *queue, uint32_t stripe)
 {
     pthread_mutex_lock(&queue->mutex);
-    uint64_t part = queue->first;
-    while (part - queue->first < MCDS__QUEUE_WINDOW - 1 &&
-           *look_of(queue, part) == MCDS__QUEUE_FINISHED)
+    uint64_t first = queue->numbers.list[stripe].first;
+    uint64_t part = first;
+    const uint64_t window = stripe < queue->numbers.stripes ? window_of(queue) : 1;
+    while (part - first < window - 1 && *look_of(queue, part) == MCDS__QUEUE_FINISHED)
         part++;
     pthread_mutex_unlock(&queue->mutex);
     return part;

@@ -6,6 +6,8 @@
  *   SKIP     the key of a part that was never made is lost: put a mark, and open the next one
  *   RAISE    a part was opened: raise the number of the last one
  *
+ * Each record goes to the next stripe of the queue.
+ *
  * A dead job is put at a place of its own instead, in a part that no push makes. */
 #include <assert.h>
 
@@ -35,8 +37,10 @@ struct queue_push {
     bool was_lost;
     bool may_skip; /* the refusal was a loss */
     uint32_t skip_place;
-    uint64_t stored_last; /* the number of the last part, as this call has read it */
+    uint64_t
+        stored_last; /* the number of the last part of the stripe, as this call has read it */
     uint32_t refusals;
+    uint32_t made; /* the number of stripes of a queue that this call makes */
     uint64_t incarnation;
     uint64_t part;
     size_t in_order; /* jobs of the record */
@@ -61,19 +65,38 @@ static enum mcds__step push_ask_numbers(struct queue_push *push)
     return push_step_on(push);
 }
 
-static enum mcds__step ask_raise(struct queue_push *push, uint64_t incarnation, uint64_t last,
-                                 uint8_t stage)
+/* The numbers are made if there are none. */
+static enum mcds__step push_ask_make(struct queue_push *push)
 {
     uint8_t order[MCDS__JOBS_ORDER_MAX];
-    push->stage = stage;
+    const mcds_queue *queue = push->work.queue;
+    push->incarnation = mcds__random_u64(push->base.env) | 1;
+    push->stage = PUSH_MAKE;
     push->base.tries = 1;
-    uint64_t first = stage == PUSH_MAKE ? 0 : mcds__queue_numbers(push->work.queue).first;
-    mcds_bytes bytes = {
-        order, mcds__jobs_write_raise(incarnation, first < last ? first : last, last, order)};
-    if (!mcds__queue_begin_order(&push->work, mcds__queue_numbers_element(), bytes,
-                                 stage == PUSH_MAKE))
-        return push_fail_memory(push);
-    return push_step_on(push);
+    push->made = queue->stripes > 0 ? queue->stripes : 1;
+    size_t length = mcds__jobs_write_make(push->incarnation, push->made, order);
+    return mcds__queue_begin_order(&push->work, mcds__queue_numbers_element(),
+                                   (mcds_bytes){order, length}, true)
+               ? push_step_on(push)
+               : push_fail_memory(push);
+}
+
+/* This call has opened push->part. */
+static enum mcds__step ask_raise(struct queue_push *push)
+{
+    uint8_t order[MCDS__JOBS_ORDER_MAX];
+    const uint64_t last = push->part;
+    push->stage = PUSH_RAISE;
+    push->base.tries = 1;
+    struct mcds__queue_range known = mcds__queue_range(push->work.queue,
+                                                       mcds__jobs_stripe_of(last));
+    bool is_later = known.incarnation == push->incarnation && known.first < last;
+    size_t length = mcds__jobs_write_raise(push->incarnation, is_later ? known.first : last,
+                                           last, order);
+    return mcds__queue_begin_order(&push->work, mcds__queue_numbers_element(),
+                                   (mcds_bytes){order, length}, false)
+               ? push_step_on(push)
+               : push_fail_memory(push);
 }
 
 /* Fill the next record with as many jobs as fit into a part. False: no memory. */
@@ -137,16 +160,18 @@ static enum mcds__step ask_push(struct queue_push *push)
     return push_step_on(push);
 }
 
-/* Push to the last part that the handle knows, or read the numbers. */
+/* Push to the last part of a stripe that the handle knows, or read the numbers. */
 static enum mcds__step begin_push(struct queue_push *push)
 {
-    struct mcds__jobs_numbers numbers = mcds__queue_numbers(push->work.queue);
+    mcds_queue *queue = push->work.queue;
     if (push->pushed == push->count)
         return mcds__operation_finish(&push->base, MCDS_OK);
-    if (numbers.incarnation == 0)
+    struct mcds__queue_range range = mcds__queue_range(queue,
+                                                       mcds__queue_pick_push_stripe(queue));
+    push->incarnation = range.incarnation;
+    if (range.incarnation == 0)
         return push_ask_numbers(push);
-    push->incarnation = numbers.incarnation;
-    push->part = numbers.last;
+    push->part = range.last;
     push->opens = false;
     return ask_push(push);
 }
@@ -163,22 +188,22 @@ static enum mcds__step ask_skip(struct queue_push *push)
 /* This call has read the numbers, and push->part has refused the jobs. */
 static enum mcds__step go_on_after_read(struct queue_push *push)
 {
-    struct mcds__jobs_numbers numbers = mcds__queue_numbers(push->work.queue);
-    bool skips = push->may_skip && push->incarnation == numbers.incarnation &&
-                 push->part > push->stored_last;
+    struct mcds__queue_range range = mcds__queue_range(push->work.queue,
+                                                       mcds__jobs_stripe_of(push->part));
+    bool is_known = push->incarnation == range.incarnation;
+    bool skips = push->may_skip && is_known && push->part > push->stored_last;
     push->may_skip = false;
     push->skip_place = 0;
     if (skips)
         return ask_skip(push);
     assert(push->is_fresh); /* else no part may be opened */
-    push->opens = true;
-    if (push->incarnation != numbers.incarnation || push->part < numbers.last) {
-        push->incarnation = numbers.incarnation;
-        push->part = numbers.last;
-        push->opens = false;
-    } else if (push->was_closed) {
+    if (!is_known)
+        return begin_push(push);
+    push->opens = push->part >= range.last;
+    if (!push->opens)
+        push->part = range.last;
+    else if (push->was_closed)
         push->part++;
-    }
     return ask_push(push);
 }
 
@@ -189,14 +214,12 @@ static enum mcds__step push_take_numbers(struct queue_push *push)
         return step;
     if (push->base.result == MCDS_NOT_FOUND && push->was_lost)
         return mcds__operation_finish(&push->base, MCDS_LOST);
-    if (push->base.result == MCDS_NOT_FOUND) {
-        push->incarnation = mcds__random_u64(push->base.env) | 1;
-        return ask_raise(push, push->incarnation, 0, PUSH_MAKE);
-    }
+    if (push->base.result == MCDS_NOT_FOUND)
+        return push_ask_make(push);
     if (push->base.result != MCDS_OK)
         return MCDS__DONE;
     push->is_fresh = true;
-    push->stored_last = mcds__queue_stored_last(&push->work);
+    push->stored_last = mcds__queue_stored_last(&push->work, mcds__jobs_stripe_of(push->part));
     return push->incarnation != 0 ? go_on_after_read(push) : begin_push(push);
 }
 
@@ -207,10 +230,12 @@ static enum mcds__step push_take_make(struct queue_push *push)
     if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
     if (push->work.update.code == MCDS__MAP_CHANGED) {
-        const struct mcds__jobs_numbers made = {push->incarnation, 0, 0};
-        mcds__queue_learn(push->work.queue, &made);
+        mcds_queue *queue = push->work.queue;
+        struct mcds__jobs_numbers made;
+        mcds__jobs_begin_numbers(push->incarnation, push->made, &made);
+        mcds__queue_learn(queue, &made);
         push->is_fresh = true;
-        push->part = 0;
+        push->part = made.list[mcds__queue_pick_push_stripe(queue) % made.stripes].first;
         push->opens = true;
         return ask_push(push);
     }
@@ -229,11 +254,9 @@ static enum mcds__step note_pushed(struct queue_push *push)
         *push->pushed_out = push->pushed;
     mcds__operation_note_stored(&push->base);
     if (push->opens)
-        return ask_raise(push, push->incarnation, push->part, PUSH_RAISE);
-    if (push->pushed == push->count)
-        return mcds__operation_finish(&push->base, MCDS_OK);
+        return ask_raise(push);
     mcds__operation_renew(&push->base);
-    return ask_push(push);
+    return begin_push(push);
 }
 
 /* The part is closed, missing or lost. */
@@ -244,7 +267,7 @@ static enum mcds__step take_refusal(struct queue_push *push, bool was_closed)
     assert(push->refusals <= REFUSALS_MAX + 1);
     push->was_closed = was_closed;
     /* A number that was read before the loss does not show whether the part was made. */
-    if (push->is_fresh && !push->may_skip && push->part + 1 < (uint64_t)MCDS__JOBS_NUMBER_MAX)
+    if (push->is_fresh && !push->may_skip && mcds__jobs_is_part(push->part + 1))
         return go_on_after_read(push);
     return push_ask_numbers(push);
 }
@@ -304,15 +327,13 @@ static enum mcds__step take_raise(struct queue_push *push)
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
     if (step != MCDS__DONE)
         return step;
-    const struct mcds__jobs_numbers opened = {push->incarnation, 0, push->part};
+    const struct mcds__queue_range opened = {push->incarnation, 0, push->part};
     if (push->base.result == MCDS_OK && push->work.update.code == MCDS__MAP_CHANGED)
         mcds__queue_raise(push->work.queue, &opened);
     assert(push->opens && push->incarnation != 0);
     push->opens = false;
-    if (push->pushed == push->count)
-        return mcds__operation_finish(&push->base, MCDS_OK);
     mcds__operation_renew(&push->base);
-    return ask_push(push);
+    return begin_push(push);
 }
 
 static enum mcds__step push_step_on(struct queue_push *push)

@@ -58,8 +58,9 @@ static int queue_check_options(const mcds_store *store, const char *name,
          MCDS__JOBS_MS_MAX},
         {MCDS_CAUSE_OUT_OF_RANGE, "tries", options->tries, 0, TRIES_MAX},
         {MCDS_CAUSE_OUT_OF_RANGE, "flags", options->flags, 0, MCDS_QUEUE_MAY_LOSE},
+        {MCDS_CAUSE_OUT_OF_RANGE, "stripes", options->stripes, 0, MCDS__JOBS_STRIPES_MAX},
     };
-    int result = mcds__check_given("queue", name, NULL, given, 3);
+    int result = mcds__check_given("queue", name, NULL, given, 4);
     if (result != MCDS_OK)
         return result;
     if (mcds__store_can(store).evicts && (options->flags & MCDS_QUEUE_MAY_LOSE) == 0)
@@ -87,7 +88,8 @@ int mcds_queue_open(mcds_store *store, const char *name, const mcds_queue_option
     mcds__map_init(&queue->keyed.map, store, &root, MCDS__KIND_QUEUE, 0, other_forms, 0);
     queue->visible_ms = read.visible_ms > 0 ? read.visible_ms : VISIBLE_MS;
     queue->tries = read.tries;
-    assert(queue->visible_ms >= VISIBLE_MS_MIN && queue->incarnation == 0);
+    queue->stripes = read.stripes;
+    assert(queue->visible_ms >= VISIBLE_MS_MIN && queue->numbers.incarnation == 0);
     *queue_out = queue;
     return MCDS_OK;
 }

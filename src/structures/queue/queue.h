@@ -2,16 +2,20 @@
  *
  * A queue is a map with three kinds of entries:
  *
- *   h                           the numbers of the first and of the last part, and the incarnation
+ *   h                           the incarnation, and the numbers of the first and of the last part
+ *                               of each stripe
  *   p INCARNATION PART          a part: its jobs and their claims (core/map/bucket/jobs.h)
  *   x INCARNATION PART NUMBER   a dead job: its tries u32, and its bytes. Empty: a done
  *                               record (dead.c)
  *
  * INCARNATION u64, PART and NUMBER 6 bytes. The incarnation is drawn when `h` is made. All entries
  * carry it, so a handle that remembers a dropped queue does not change one that was made since.
+ * So does the number of stripes, which `h` has from its making on.
  *
- * A worker begins at the first part, and takes the next one if a part is closed and has no job
- * that is due. A pusher uses the last part. The numbers may be too small, but never too large:
+ * A worker begins at the first part of a stripe, and takes the next one if a part is closed and has
+ * no job that is due. If the stripe has none, it goes to the next stripe. A pusher uses the last
+ * part of a stripe; its pushes take the stripes in turn. The parts of a stripe are numbered in
+ * sequence. The numbers may be too small, but never too large:
  *
  *   open    a pusher that finds part P closed reads the numbers. If P is the last one, it opens
  *           P + 1 with its push, and then raises the number of the last part.
@@ -29,8 +33,11 @@
 #include "core/map/bucket/jobs.h"
 #include "structures/keyed.h"
 
-/* The number of parts for which a handle remembers when to read them again. */
+/* The number of parts, of all stripes, for which a handle remembers when to read them again. */
 #define MCDS__QUEUE_WINDOW 1024
+/* Claims in sequence that begin at one stripe: a claim in the part of the previous job also ends
+ * that job, and a job of another stripe waits for no more of them. */
+#define MCDS__QUEUE_REPEATS 32
 /* A part without a job that is due is read again after this time at the latest: another worker
  * may have given a job back. */
 #define MCDS__QUEUE_LOOK_MS 5000
@@ -43,31 +50,47 @@ struct mcds_queue {
     struct mcds__keyed keyed;
     uint32_t visible_ms;
     uint32_t tries;
-    pthread_mutex_t mutex; /* guards all that follows */
-    uint64_t incarnation;  /* 0: not known */
-    uint64_t first;
-    uint64_t last;
-    bool is_idle; /* the last claim found no job, so the next one looks first */
-    /* At index part % MCDS__QUEUE_WINDOW: the part is not read before this wall time in ms. */
+    uint32_t stripes;                  /* that the caller asks for; 0: those of the queue */
+    pthread_mutex_t mutex;             /* guards all that follows */
+    struct mcds__jobs_numbers numbers; /* incarnation 0: not known */
+    uint32_t push_stripe;              /* of the next push */
+    uint32_t next_stripe;              /* at which a claim begins */
+    uint32_t repeats;                  /* claims that have begun there */
+    /* Of a stripe: the last claim found no job, so the next one looks first. */
+    bool is_idle[MCDS__JOBS_STRIPES_MAX];
+    /* Each stripe has an equal share, with a part at its number modulo the share: the part is not
+     * read before this wall time in ms. */
     int64_t look_ms[MCDS__QUEUE_WINDOW];
 };
 
-/* The numbers as the handle knows them. */
-struct mcds__jobs_numbers mcds__queue_numbers(mcds_queue *queue);
+/* The numbers of a stripe, as the handle knows them. Incarnation 0: it knows of no such stripe. */
+struct mcds__queue_range {
+    uint64_t incarnation;
+    uint64_t first;
+    uint64_t last;
+};
+struct mcds__queue_range mcds__queue_range(mcds_queue *queue, uint32_t stripe);
+/* The number of stripes; 0: not known. */
+uint32_t mcds__queue_stripes(mcds_queue *queue);
+/* The stripe of a push, or at which a claim begins. */
+uint32_t mcds__queue_pick_push_stripe(mcds_queue *queue);
+uint32_t mcds__queue_pick_next_stripe(mcds_queue *queue);
 /* Learn the numbers that the store has; NULL: there is no queue. */
 void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbers);
-/* Raise the numbers to at least these. No effect if the handle knows another incarnation. */
-void mcds__queue_raise(mcds_queue *queue, const struct mcds__jobs_numbers *numbers);
+/* Raise the numbers of a stripe to at least these. No effect if the handle knows another
+ * incarnation. */
+void mcds__queue_raise(mcds_queue *queue, const struct mcds__queue_range *range);
 /* Remember when to read a part again. */
 void mcds__queue_note(mcds_queue *queue, uint64_t incarnation, uint64_t part, int64_t look_ms);
-void mcds__queue_set_idle(mcds_queue *queue, bool is_idle);
-bool mcds__queue_is_idle(mcds_queue *queue);
-/* The first part from `from` on that may have a job at now_ms. False: none; *wake_ms_out is the
- * earliest time at which one may, or INT64_MAX. */
-bool mcds__queue_choose(mcds_queue *queue, uint64_t from, int64_t now_ms, uint64_t *part_out,
-                        int64_t *wake_ms_out);
-/* The lowest part, from the first one on, that is not known to be finished. */
-uint64_t mcds__queue_unfinished(mcds_queue *queue);
+/* Whether a stripe has no job. The next claim begins at a stripe that has one. */
+void mcds__queue_set_idle(mcds_queue *queue, uint32_t stripe, bool is_idle);
+bool mcds__queue_is_idle(mcds_queue *queue, uint32_t stripe);
+/* The first part of the stripe, from `from` on, that may have a job at now_ms. False: none;
+ * *wake_ms_out is the earliest time at which one may, or INT64_MAX. */
+bool mcds__queue_choose(mcds_queue *queue, uint32_t stripe, uint64_t from, int64_t now_ms,
+                        uint64_t *part_out, int64_t *wake_ms_out);
+/* The lowest part of the stripe, from the first one on, that is not known to be finished. */
+uint64_t mcds__queue_unfinished(mcds_queue *queue, uint32_t stripe);
 
 /* The elements; each returns the bytes in `out`. */
 mcds_bytes mcds__queue_numbers_element(void);
@@ -101,7 +124,8 @@ enum mcds__step mcds__queue_step_update(struct mcds__queue_work *work,
 bool mcds__queue_begin_get(struct mcds__queue_work *work, mcds_bytes element);
 enum mcds__step mcds__queue_step_get(struct mcds__queue_work *work,
                                      struct mcds__operation *operation);
-/* Step a read of the numbers, and learn them. DONE with MCDS_OK, MCDS_NOT_FOUND or a failure. */
+/* Step a read of the numbers, and learn them. DONE with MCDS_OK, MCDS_NOT_FOUND, or a failure:
+ * MCDS_INVALID if the queue has another number of stripes than the caller asks for. */
 enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
                                          struct mcds__operation *operation);
 void mcds__queue_end_work(struct mcds__queue_work *work);
@@ -130,9 +154,9 @@ bool mcds__queue_begin_skip(struct mcds__queue_work *work, uint64_t incarnation,
                             uint32_t place);
 bool mcds__queue_begin_get_skip(struct mcds__queue_work *work, uint64_t incarnation,
                                 uint64_t part, uint32_t place);
-/* The number of the last part that the step of a read of the numbers has shown. That of the handle
- * may be larger. */
-uint64_t mcds__queue_stored_last(const struct mcds__queue_work *work);
+/* The number of the last part of the stripe that the step of a read of the numbers has shown. That
+ * of the handle may be larger. */
+uint64_t mcds__queue_stored_last(const struct mcds__queue_work *work, uint32_t stripe);
 
 /* Find out whether a part whose key is lost was ever made. */
 struct mcds__queue_loss {
@@ -152,7 +176,7 @@ enum mcds__step mcds__queue_loss_step(struct mcds__queue_loss *loss,
 static inline bool mcds__queue_is_receipt(const mcds_job *job)
 {
     return job != NULL && job->is_held && job->incarnation != 0 && job->tries > 0 &&
-           job->tries <= MCDS__JOBS_TRIES_MAX && job->part < (uint64_t)MCDS__JOBS_NUMBER_MAX &&
+           job->tries <= MCDS__JOBS_TRIES_MAX && mcds__jobs_is_part(job->part) &&
            job->number < (uint64_t)MCDS__JOBS_NUMBER_MAX;
 }
 

@@ -18,7 +18,8 @@ static mcds_queue_entry describe_job(const struct mcds__job *job, int64_t now_ms
     return entry;
 }
 
-/* Visit the jobs in their order, part by part, until a part after the last one is missing. */
+/* Visit the jobs stripe by stripe, in their order: part by part, until a part after the last one is
+ * missing. */
 struct queue_scan {
     struct mcds__operation base;
     struct mcds__queue_work work;
@@ -26,8 +27,8 @@ struct queue_scan {
     bool reads_loss; /* the key of the part is lost */
     bool is_lost;    /* some part */
     struct mcds__queue_loss loss;
-    uint64_t last; /* the number of the last part, as it was read */
-    uint64_t incarnation;
+    struct mcds__jobs_numbers numbers; /* as they were read */
+    uint32_t stripe;
     uint64_t part;
     uint64_t left;
     mcds_queue_scan_cb visit;
@@ -39,11 +40,11 @@ static enum mcds__step scan_step_on(struct queue_scan *scan);
 static enum mcds__step scan_ask_part(struct queue_scan *scan)
 {
     uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
-    assert(scan->incarnation != 0);
+    assert(scan->numbers.incarnation != 0);
     scan->reads_parts = true;
     scan->base.tries = 1;
-    if (!mcds__queue_begin_get(
-            &scan->work, mcds__queue_part_element(scan->incarnation, scan->part, element)))
+    if (!mcds__queue_begin_get(&scan->work, mcds__queue_part_element(scan->numbers.incarnation,
+                                                                     scan->part, element)))
         return mcds__operation_finish(&scan->base, MCDS_NO_MEMORY);
     return scan_step_on(scan);
 }
@@ -59,11 +60,22 @@ static enum mcds__step scan_take_numbers(struct queue_scan *scan)
     enum mcds__step step = mcds__queue_step_numbers(&scan->work, &scan->base);
     if (step != MCDS__DONE || scan->base.result != MCDS_OK)
         return step;
-    struct mcds__jobs_numbers numbers = mcds__queue_numbers(scan->work.queue);
-    scan->incarnation = numbers.incarnation;
-    scan->part = numbers.first;
-    scan->last = mcds__queue_stored_last(&scan->work);
-    return numbers.incarnation != 0 ? scan_ask_part(scan) : scan_end(scan);
+    bool is_read = mcds__jobs_read_numbers(scan->work.get.value, &scan->numbers);
+    assert(is_read);
+    (void)is_read;
+    scan->part = scan->numbers.list[0].first;
+    return scan_ask_part(scan);
+}
+
+/* No later part of the stripe was made. */
+static enum mcds__step scan_end_stripe(struct queue_scan *scan)
+{
+    if (++scan->stripe == scan->numbers.stripes)
+        return scan_end(scan);
+    mcds__operation_renew(&scan->base);
+    scan->reads_loss = false;
+    scan->part = scan->numbers.list[scan->stripe].first;
+    return scan_ask_part(scan);
 }
 
 /* False: the visitor has ended the scan. */
@@ -98,7 +110,7 @@ static enum mcds__step scan_take_loss(struct queue_scan *scan)
     if (step != MCDS__DONE)
         return step;
     if (operation->result == MCDS_NOT_FOUND)
-        return scan_end(scan);
+        return scan_end_stripe(scan);
     if (operation->result != MCDS_OK && operation->result != MCDS_LOST)
         return step;
     scan->reads_loss = false;
@@ -109,10 +121,10 @@ static enum mcds__step scan_take_loss(struct queue_scan *scan)
 /* A later part was not made. The bound also ends a scan whose keys are all lost. */
 static enum mcds__step scan_ask_loss(struct queue_scan *scan)
 {
-    if (scan->part > scan->last)
-        return scan_end(scan);
+    if (scan->part > scan->numbers.list[scan->stripe].last)
+        return scan_end_stripe(scan);
     scan->reads_loss = true;
-    mcds__queue_loss_begin(&scan->loss, scan->incarnation, scan->part);
+    mcds__queue_loss_begin(&scan->loss, scan->numbers.incarnation, scan->part);
     return scan_take_loss(scan);
 }
 
@@ -124,8 +136,9 @@ static enum mcds__step scan_take_part(struct queue_scan *scan)
         return step;
     if (operation->result == MCDS_LOST)
         return scan_ask_loss(scan);
-    if (operation->result == MCDS_NOT_FOUND && scan->part >= scan->last)
-        return scan_end(scan);
+    if (operation->result == MCDS_NOT_FOUND &&
+        scan->part >= scan->numbers.list[scan->stripe].last)
+        return scan_end_stripe(scan);
     if (operation->result != MCDS_OK && operation->result != MCDS_NOT_FOUND)
         return step;
     if (operation->result == MCDS_OK) {

@@ -13,11 +13,13 @@ void mcds__queue_end_work(struct mcds__queue_work *work)
     work->updates = work->reads = false;
 }
 
-uint64_t mcds__queue_stored_last(const struct mcds__queue_work *work)
+uint64_t mcds__queue_stored_last(const struct mcds__queue_work *work, uint32_t stripe)
 {
     struct mcds__jobs_numbers numbers;
     assert(work->reads);
-    return mcds__jobs_read_numbers(work->get.value, &numbers) ? numbers.last : 0;
+    return mcds__jobs_read_numbers(work->get.value, &numbers) && stripe < numbers.stripes
+               ? numbers.list[stripe].last
+               : 0;
 }
 
 void mcds__queue_explain_loss(struct mcds__operation *operation)
@@ -109,6 +111,11 @@ enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
         return step;
     if (!mcds__jobs_read_numbers(work->get.value, &numbers))
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    uint32_t wanted = work->queue->stripes;
+    if (wanted != 0 && wanted != numbers.stripes)
+        return mcds__operation_differ(
+            operation, MCDS__WHY(OPTION_DIFFERS_OR_0),
+            (struct mcds__difference){"stripes", wanted, (int64_t)numbers.stripes});
     mcds__queue_learn(work->queue, &numbers);
     return step;
 }

@@ -8,7 +8,8 @@
 #include "core/map/bucket/decode.h"
 #include "core/map/bucket/jobs_layout.h"
 
-#define NUMBERS_LENGTH 20
+#define NUMBERS_HEAD 8
+#define NUMBERS_STRIPE 12
 
 size_t mcds__jobs_write_claim(uint64_t ms, const struct mcds__jobs_receipt *ended, uint8_t *out)
 {
@@ -39,12 +40,21 @@ size_t mcds__jobs_write_receipt(enum mcds__jobs_order order,
 
 size_t mcds__jobs_write_raise(uint64_t incarnation, uint64_t first, uint64_t last, uint8_t *out)
 {
-    assert(first <= last && last < MCDS__JOBS_NUMBER_MAX);
+    assert(first <= last && mcds__jobs_is_part(first) && mcds__jobs_is_part(last));
+    assert(mcds__jobs_stripe_of(first) == mcds__jobs_stripe_of(last));
     out[0] = MCDS__JOBS_RAISE;
     mcds__put_u64(out + 1, incarnation);
     uint8_t *end = mcds__bucket_write_varint(mcds__bucket_write_varint(out + 9, first), last);
     assert(end - out <= MCDS__JOBS_ORDER_MAX);
     return (size_t)(end - out);
+}
+
+size_t mcds__jobs_write_make(uint64_t incarnation, uint32_t stripes, uint8_t *out)
+{
+    size_t length = mcds__jobs_write_raise(incarnation, 0, 0, out);
+    assert(stripes >= 1 && stripes <= MCDS__JOBS_STRIPES_MAX);
+    return stripes == 1 ? length
+                        : (size_t)(mcds__bucket_write_varint(out + length, stripes) - out);
 }
 
 bool mcds__jobs_begin_push(mcds_buffer *out, bool opens, uint64_t delay_ms)
@@ -103,25 +113,53 @@ bool mcds__jobs_next(struct mcds__jobs_part *part, struct mcds__job *job_out)
     return true;
 }
 
+void mcds__jobs_begin_numbers(uint64_t incarnation, uint32_t stripes,
+                              struct mcds__jobs_numbers *out)
+{
+    assert(incarnation != 0 && stripes >= 1 && stripes <= MCDS__JOBS_STRIPES_MAX);
+    *out = (struct mcds__jobs_numbers){.incarnation = incarnation, .stripes = stripes};
+    for (uint32_t i = 0; i < stripes; i++)
+        out->list[i].first = out->list[i].last = (uint64_t)i << MCDS__JOBS_STRIPE_BIT;
+}
+
+static bool is_range(const struct mcds__jobs_range *range, uint32_t stripe)
+{
+    return range->first <= range->last && mcds__jobs_is_part(range->first) &&
+           mcds__jobs_is_part(range->last) && mcds__jobs_stripe_of(range->first) == stripe &&
+           mcds__jobs_stripe_of(range->last) == stripe;
+}
+
 bool mcds__jobs_read_numbers(mcds_bytes value, struct mcds__jobs_numbers *numbers_out)
 {
-    const uint8_t *bytes = value.data;
-    if (value.length != NUMBERS_LENGTH)
+    const uint8_t *at = value.data;
+    if (value.length < NUMBERS_HEAD + NUMBERS_STRIPE ||
+        value.length > NUMBERS_HEAD + NUMBERS_STRIPE * MCDS__JOBS_STRIPES_MAX ||
+        (value.length - NUMBERS_HEAD) % NUMBERS_STRIPE != 0)
         return false;
-    *numbers_out = (struct mcds__jobs_numbers){
-        mcds__get_u64(bytes),
-        (uint64_t)mcds__get_time(bytes + 8),
-        (uint64_t)mcds__get_time(bytes + 14),
-    };
-    return numbers_out->incarnation != 0 && numbers_out->first <= numbers_out->last &&
-           numbers_out->last < MCDS__JOBS_NUMBER_MAX;
+    numbers_out->incarnation = mcds__get_u64(at);
+    numbers_out->stripes = (uint32_t)((value.length - NUMBERS_HEAD) / NUMBERS_STRIPE);
+    at += NUMBERS_HEAD;
+    for (uint32_t i = 0; i < numbers_out->stripes; i++, at += NUMBERS_STRIPE) {
+        struct mcds__jobs_range *range = &numbers_out->list[i];
+        *range = (struct mcds__jobs_range){(uint64_t)mcds__get_time(at),
+                                           (uint64_t)mcds__get_time(at + 6)};
+        if (!is_range(range, i))
+            return false;
+    }
+    return numbers_out->incarnation != 0;
 }
 
 size_t mcds__jobs_write_numbers(const struct mcds__jobs_numbers *numbers, uint8_t *out)
 {
-    assert(numbers->incarnation != 0 && numbers->first <= numbers->last);
+    uint8_t *end = out + NUMBERS_HEAD;
+    assert(numbers->incarnation != 0 && numbers->stripes >= 1 &&
+           numbers->stripes <= MCDS__JOBS_STRIPES_MAX);
     mcds__put_u64(out, numbers->incarnation);
-    mcds__put_time(out + 8, (int64_t)numbers->first);
-    mcds__put_time(out + 14, (int64_t)numbers->last);
-    return NUMBERS_LENGTH;
+    for (uint32_t i = 0; i < numbers->stripes; i++, end += NUMBERS_STRIPE) {
+        assert(is_range(&numbers->list[i], i));
+        mcds__put_time(end, (int64_t)numbers->list[i].first);
+        mcds__put_time(end + 6, (int64_t)numbers->list[i].last);
+    }
+    assert(end - out <= MCDS__JOBS_NUMBERS_MAX);
+    return (size_t)(end - out);
 }

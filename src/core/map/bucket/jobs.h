@@ -18,17 +18,21 @@
  *   value of a part: state u8 (1 open, 2 closed) | next number, 6 bytes | job*
  *   job:             number, 6 bytes | tries u16 | is claimed u8 | time in ms, 6 bytes | length u32
  *                    | bytes
- *   value of the numbers: incarnation u64 | first, 6 bytes | last, 6 bytes
+ *   value of the numbers: incarnation u64 | (first, 6 bytes | last, 6 bytes) for each stripe
  *
  *   value of a record: order u8, and then
  *     PUSH    opens u8 | delay in ms varint | (length varint | bytes)*, 1 to MCDS__JOBS_PUSH_MAX
  *     CLAIM   ms varint | number + 1 of the job to end (0: none) varint | its tries varint
  *     DONE    number varint | tries varint
  *     AGAIN, LONGER  number varint | tries varint | ms varint
- *     RAISE   incarnation u64 | first varint | last varint
+ *     RAISE   incarnation u64 | first varint | last varint; to make the numbers of several stripes:
+ *             first and last 0 | stripes varint
  *
  * The client that makes the numbers draws `incarnation`. A RAISE with another incarnation changes
- * nothing. */
+ * nothing.
+ *
+ * A queue has one stripe or more, each with parts of its own. The number of a part has the stripe
+ * in its bits from MCDS__JOBS_STRIPE_BIT on, so the parts of a stripe have numbers in sequence. */
 #ifndef MCDS_CORE_MAP_BUCKET_JOBS_H
 #define MCDS_CORE_MAP_BUCKET_JOBS_H
 
@@ -41,8 +45,11 @@
 #define MCDS__JOBS_PUSH_MAX 64
 #define MCDS__JOBS_IN_PART_MAX (MCDS__JOBS_FULL + MCDS__JOBS_PUSH_MAX)
 #define MCDS__JOBS_BYTES_MAX 65536
-/* Numbers of parts and of jobs are below this. */
+/* Numbers of jobs, and of the parts of a stripe, are below this. */
 #define MCDS__JOBS_NUMBER_MAX (INT64_C(1) << 40)
+/* Bit 40 is set in the part of a dead job that was added as one. */
+#define MCDS__JOBS_STRIPE_BIT 41
+#define MCDS__JOBS_STRIPES_MAX 32
 #define MCDS__JOBS_TRIES_MAX UINT16_MAX
 #define MCDS__JOBS_MS_MAX (UINT64_C(7) * 24 * 3600 * 1000)
 #define MCDS__JOBS_MARK_MS (INT64_C(24) * 3600 * 1000)
@@ -77,6 +84,8 @@ size_t mcds__jobs_write_receipt(enum mcds__jobs_order order,
                                 uint8_t *out);
 size_t mcds__jobs_write_raise(uint64_t incarnation, uint64_t first, uint64_t last,
                               uint8_t *out);
+/* A RAISE that makes the numbers. */
+size_t mcds__jobs_write_make(uint64_t incarnation, uint32_t stripes, uint8_t *out);
 /* Begin the value of a PUSH in an empty buffer, and add a job. False: no memory. */
 bool mcds__jobs_begin_push(mcds_buffer *out, bool opens, uint64_t delay_ms);
 bool mcds__jobs_add(mcds_buffer *out, mcds_bytes bytes);
@@ -104,11 +113,37 @@ static inline bool mcds__jobs_is_due(const struct mcds__job *job, int64_t now_ms
     return job->time_ms <= now_ms;
 }
 
-struct mcds__jobs_numbers {
-    uint64_t incarnation;
+static inline uint32_t mcds__jobs_stripe_of(uint64_t part)
+{
+    return (uint32_t)(part >> MCDS__JOBS_STRIPE_BIT);
+}
+
+/* The number of a part in its stripe. */
+static inline uint64_t mcds__jobs_place_of(uint64_t part)
+{
+    return part & ((UINT64_C(1) << MCDS__JOBS_STRIPE_BIT) - 1);
+}
+
+static inline bool mcds__jobs_is_part(uint64_t part)
+{
+    return mcds__jobs_stripe_of(part) < MCDS__JOBS_STRIPES_MAX &&
+           mcds__jobs_place_of(part) < (uint64_t)MCDS__JOBS_NUMBER_MAX;
+}
+
+/* Of the first and of the last part of a stripe. */
+struct mcds__jobs_range {
     uint64_t first;
     uint64_t last;
 };
+
+struct mcds__jobs_numbers {
+    uint64_t incarnation;
+    uint32_t stripes;
+    struct mcds__jobs_range list[MCDS__JOBS_STRIPES_MAX];
+};
+/* Those of a new queue. */
+void mcds__jobs_begin_numbers(uint64_t incarnation, uint32_t stripes,
+                              struct mcds__jobs_numbers *out);
 /* False: not the value of the numbers. */
 bool mcds__jobs_read_numbers(mcds_bytes value, struct mcds__jobs_numbers *numbers_out);
 
@@ -123,7 +158,7 @@ bool mcds__jobs_read_numbers(mcds_bytes value, struct mcds__jobs_numbers *number
  *   AGAIN, LONGER  CHANGED; DIFFERS: the receipt is old; ABSENT: no such job
  *   FORGET  CHANGED; PRESENT: it is open or has jobs; ABSENT
  *   RAISE   CHANGED; DIFFERS: another incarnation; ABSENT: there are no numbers. A record with
- *           first = last = 0 makes them instead
+ *           first = last = 0 makes them instead, with its number of stripes
  *   NO_NUMBER  for an entry that is not of a queue, or an order that cannot be read */
 bool mcds__jobs_apply(struct mcds__bucket *bucket, struct mcds__map_entry *entry,
                       const struct mcds__map_record *record, struct mcds__map_effect *effect);

@@ -349,39 +349,64 @@ static void forget_part(struct order *order)
         order->entry->expires_ms = order->time_ms + MCDS__JOBS_MARK_MS;
 }
 
-static bool jobs_raise_numbers(struct order *order)
+/* The numbers that a RAISE asks for, and the number of stripes of those that it would make. */
+static bool read_raise(struct order *order, uint64_t *incarnation_out,
+                       struct mcds__jobs_range *range_out, uint64_t *stripes_out)
 {
-    struct mcds__jobs_numbers wanted;
-    struct mcds__jobs_numbers numbers;
+    const uint64_t max = (uint64_t)MCDS__JOBS_STRIPES_MAX << MCDS__JOBS_STRIPE_BIT;
+    *stripes_out = 1;
+    return mcds__bucket_get_u64(order->value, &order->at, incarnation_out) &&
+           *incarnation_out != 0 && jobs_read_number(order, max, &range_out->first) &&
+           jobs_read_number(order, max, &range_out->last) &&
+           (order->at == order->value.length ||
+            jobs_read_number(order, MCDS__JOBS_STRIPES_MAX, stripes_out)) &&
+           *stripes_out >= 1 && range_out->first <= range_out->last &&
+           mcds__jobs_is_part(range_out->first) && mcds__jobs_is_part(range_out->last) &&
+           mcds__jobs_stripe_of(range_out->first) == mcds__jobs_stripe_of(range_out->last);
+}
+
+static bool jobs_put_numbers(struct order *order, const struct mcds__jobs_numbers *numbers)
+{
     struct mcds__map_entry *entry = order->entry;
-    if (!mcds__bucket_get_u64(order->value, &order->at, &wanted.incarnation) ||
-        wanted.incarnation == 0 ||
-        !jobs_read_number(order, MCDS__JOBS_NUMBER_MAX - 1, &wanted.first) ||
-        !jobs_read_number(order, MCDS__JOBS_NUMBER_MAX - 1, &wanted.last) ||
-        wanted.first > wanted.last)
-        return true;
-    numbers = wanted;
-    if (!entry->there && wanted.last > 0) {
-        order->effect->code = MCDS__MAP_ABSENT;
-        return true;
-    }
-    if (entry->there && !mcds__jobs_read_numbers(entry->value, &numbers))
-        return true;
-    order->effect->code = MCDS__MAP_DIFFERS;
-    if (numbers.incarnation != wanted.incarnation)
-        return true;
-    order->effect->code = MCDS__MAP_CHANGED;
-    numbers.first = wanted.first > numbers.first ? wanted.first : numbers.first;
-    numbers.last = wanted.last > numbers.last ? wanted.last : numbers.last;
     uint8_t *bytes = mcds__map_make(order->bucket, MCDS__JOBS_NUMBERS_MAX);
     if (bytes == NULL)
         return false;
-    assert(numbers.first >= wanted.first && numbers.last >= wanted.last);
+    order->effect->code = MCDS__MAP_CHANGED;
     entry->there = true;
     entry->jobs = 0;
     entry->spare = 0;
-    entry->value = (mcds_bytes){bytes, mcds__jobs_write_numbers(&numbers, bytes)};
+    entry->value = (mcds_bytes){bytes, mcds__jobs_write_numbers(numbers, bytes)};
     return true;
+}
+
+static bool jobs_raise_numbers(struct order *order)
+{
+    struct mcds__jobs_numbers numbers;
+    struct mcds__jobs_range wanted;
+    uint64_t incarnation;
+    uint64_t stripes;
+    if (!read_raise(order, &incarnation, &wanted, &stripes))
+        return true;
+    if (!order->entry->there && wanted.last > 0) {
+        order->effect->code = MCDS__MAP_ABSENT;
+        return true;
+    }
+    if (!order->entry->there)
+        mcds__jobs_begin_numbers(incarnation, (uint32_t)stripes, &numbers);
+    else if (!mcds__jobs_read_numbers(order->entry->value, &numbers))
+        return true;
+    uint32_t stripe = mcds__jobs_stripe_of(wanted.first);
+    order->effect->code = MCDS__MAP_DIFFERS;
+    if (numbers.incarnation != incarnation)
+        return true;
+    order->effect->code = MCDS__MAP_NO_NUMBER;
+    if (stripe >= numbers.stripes)
+        return true;
+    struct mcds__jobs_range *range = &numbers.list[stripe];
+    range->first = wanted.first > range->first ? wanted.first : range->first;
+    range->last = wanted.last > range->last ? wanted.last : range->last;
+    assert(range->first >= wanted.first && range->last >= wanted.last);
+    return jobs_put_numbers(order, &numbers);
 }
 
 /* The orders about a part that exists. */

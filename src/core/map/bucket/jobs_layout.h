@@ -17,7 +17,7 @@
 #define MCDS__JOBS_JOB 19
 
 /* The value of the numbers; returns its length. */
-#define MCDS__JOBS_NUMBERS_MAX 24
+#define MCDS__JOBS_NUMBERS_MAX (8 + 12 * MCDS__JOBS_STRIPES_MAX)
 size_t mcds__jobs_write_numbers(const struct mcds__jobs_numbers *numbers, uint8_t *out);
 
 #endif
