@@ -119,11 +119,17 @@ static double seconds(uint64_t ms)
     return (double)ms / MS_PER_S;
 }
 
-static void print_taken(struct output *output, const mcds_limit_value *value)
+/* With -q only one number: that of the tokens left, or with --patience that of the seconds to wait. */
+static void print_taken(struct output *output, const struct command *command,
+                        const mcds_limit_value *value)
 {
     char text[64];
+    if (output->quiet && is_given(command, OPTION_PATIENCE)) {
+        output_real(output, "", seconds(value->delay_ms), SHOWN);
+        return;
+    }
     if (value->delay_ms > 0)
-        (void)snprintf(text, sizeof text, "taken, %.3g s to wait", seconds(value->delay_ms));
+        (void)snprintf(text, sizeof text, "taken, %.3f s to wait", seconds(value->delay_ms));
     else
         (void)snprintf(text, sizeof text, "taken, %" PRIu64 " left", value->remaining);
     if (output->quiet)
@@ -149,7 +155,7 @@ void limit_print_take(struct output *output, const struct command *command,
                        seconds(value->retry_ms));
         output_text(output, "", text, SHOWN);
     } else {
-        print_taken(output, value);
+        print_taken(output, command, value);
     }
 }
 

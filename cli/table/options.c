@@ -252,8 +252,9 @@ const struct parameter options[OPTION_COUNT] = {
                  "most the number of the rate in any such time"},
     [OPTION_PATIENCE] = TIME(
         NONE, "patience", "TIME", 0, 49 * DAY_MS,
-        "also take tokens that are available within this time, and print the time to wait (0); "
-        "run: the longest wait (1d)"),
+        "also take tokens that are available within this time, and print the seconds to wait; "
+        "with "
+        "-q only these, 0.000 where there is no wait (0); run: the longest wait (1d)"),
     [OPTION_HOW_MANY] = NUMBER(NONE, "count", "N", 1, MCDS_IDS_TAKE_MAX,
                                "how many ids, each one more than the one before (1)"),
     [OPTION_BITS] = CHOICE(

@@ -4,6 +4,12 @@ run limit take api ann 9 --rate 10/h
 run limit take api ann 11 --rate 10/h
 mcds limit take api ann --rate 10/h | sed 's/[0-9.]*$/TIME/'
 run limit give api ann 3 --rate 10/h
+# a wait is printed in seconds, whole and with milliseconds; with -q it is the only number
+mcds limit take slow ann --rate 1/d --patience 2d | sed 's/[0-9]\{5\}\.[0-9]\{3\} s/TIME s/'
+mcds limit take slow ann --rate 1/d --patience 2d | sed 's/[0-9]\{5\}\.[0-9]\{3\} s/TIME s/'
+mcds limit take slow bob --rate 1/d --patience 2d -q
+mcds limit take slow bob --rate 1/d --patience 2d -q | sed 's/^[0-9]\{5\}\.[0-9]\{3\}$/TIME/'
+mcds limit take slow bob --rate 1/d --patience 1d -q | sed 's/^[0-9]\{5\}\.[0-9]\{3\}$/TIME/'
 run limit take api ann 3 --rate 10/h --burst 10 --rate 1000/d
 mcds limit ls api | cut -f 1
 for rate in 10 10/ x / 10/.5s 10/x 0/s 1/0s -1/s 1.5/s; do
