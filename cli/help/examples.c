@@ -1,7 +1,7 @@
 /* Examples of the manual pages, for the help.
  *
  * A page has lines "    $ COMMAND", each followed by the lines that COMMAND prints, which are
- * indented likewise. */
+ * indented likewise. The examples of a page are one session; those with --json are its end. */
 #include "help/examples.h"
 
 #include <assert.h>
@@ -65,42 +65,51 @@ static bool is_of(const struct part *command, const struct noun *noun, const str
     char with_more[PATTERN_MAX];
     char alone[PATTERN_MAX];
     if (verb->word[0] == '\0')
-        return contains(command, "mcds ");
+        return true;
     (void)snprintf(with_more, sizeof with_more, " %s %s ", noun->word, verb->word);
     (void)snprintf(alone, sizeof alone, " %s %s\n", noun->word, verb->word);
     return contains(command, with_more) || contains(command, alone);
 }
 
-/* Prints at most `most` examples of a verb. Returns the number printed. */
-static size_t print_some(struct part rest, const struct noun *noun, const struct verb *verb,
-                         size_t most, const char *title)
+/* Prints at most EXAMPLES_MAX examples of a verb. */
+static void print_those(struct part rest, const struct noun *noun, const struct verb *verb)
 {
+    bool is_whole = verb->word[0] == '\0';
     size_t count = 0;
     struct part command;
     struct part all;
-    while (count < most && take_example(&rest, &command, &all)) {
-        if (!is_of(&command, noun, verb) || (most == 1 && contains(&command, "--json")))
+    while (count < EXAMPLES_MAX && take_example(&rest, &command, &all)) {
+        if (!is_of(&command, noun, verb))
             continue;
-        output_print("%s%.*s", count == 0 ? title : "", (int)all.length, all.text);
-        count++;
+        if (count++ == 0 && is_whole)
+            output_print("\nExamples:\n");
+        else if (count == 1)
+            output_print("\nExamples (man mcds-%s has the commands between them):\n",
+                         noun->word);
+        output_print("%.*s", (int)all.length, all.text);
     }
-    return count;
+}
+
+/* Prints the examples up to the first with --json: with each verb, a session that is complete. */
+static void print_session(struct part rest)
+{
+    struct part command;
+    struct part all;
+    output_print("\nExamples:\n");
+    while (take_example(&rest, &command, &all) && !contains(&command, "--json"))
+        output_print("%.*s", (int)all.length, all.text);
 }
 
 void print_examples(const struct noun *noun, const struct verb *verb)
 {
-    const char *title = "\nExamples:\n";
     const struct page *page = pages;
     while (page->noun != NULL && strcmp(page->noun, noun->word) != 0)
         page++;
     if (page->noun == NULL)
         return;
     const struct part text = {(const char *)page->text, page->length};
-    if (verb != NULL) {
-        (void)print_some(text, noun, verb, EXAMPLES_MAX, title);
-        return;
-    }
-    for (verb = noun->verbs; verb->word != NULL; verb++)
-        if (print_some(text, noun, verb, 1, title) > 0)
-            title = "";
+    if (verb != NULL)
+        print_those(text, noun, verb);
+    else
+        print_session(text);
 }

@@ -12,7 +12,8 @@ struct page {
 };
 extern const struct page pages[];
 
-/* Prints the examples of a verb, or without one the first of each verb, and their output. */
+/* Prints the examples of a verb, or without one those before the first with --json, and their
+ * output. */
 void print_examples(const struct noun *noun, const struct verb *verb);
 
 #endif
