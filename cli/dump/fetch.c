@@ -188,13 +188,25 @@ static bool see_job(void *context, const mcds_queue_entry *entry)
     return put(context, fields, 4);
 }
 
+/* The number of stripes. Without it, the jobs that are left can still be read. */
+static int fetch_stripes(mcds_store *store, struct command *structure)
+{
+    mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
+    int result = mcds_queue_made_with(store, structure->arguments[0], &options);
+    if (result == MCDS_OK && options.stripes > 1)
+        structure_give(structure, OPTION_STRIPES, options.stripes);
+    return result == MCDS_LOST ? MCDS_OK : result;
+}
+
 /* The dead jobs come last: a job that becomes dead meanwhile is there twice, and is not missed. */
 static int fetch_queue(mcds_store *store, struct command *structure, struct fetch *fetch)
 {
     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
     mcds_queue *queue = NULL;
     options.flags = MCDS_QUEUE_MAY_LOSE; /* it only reads */
-    int result = mcds_queue_open(store, structure->arguments[0], &options, &queue);
+    int result = fetch_stripes(store, structure);
+    if (result == MCDS_OK)
+        result = mcds_queue_open(store, structure->arguments[0], &options, &queue);
     if (result == MCDS_OK)
         result = mcds_queue_scan(queue, 0, see_job, fetch);
     bool is_lost = result == MCDS_LOST;

@@ -104,6 +104,12 @@ static void write_value(char out[DURATION_CAPACITY], const char *option, int64_t
         (void)snprintf(out, DURATION_CAPACITY, "%" PRId64, value);
 }
 
+/* Whether a command without the option accepts the value that the structure was made with. */
+static bool accepts_any(const mcds_error *error)
+{
+    return strcmp(error->noun, "log") == 0 || strcmp(error->noun, "queue") == 0;
+}
+
 static void write_difference(char *out, size_t capacity, const mcds_error *error)
 {
     char option[OPTION_CAPACITY];
@@ -122,7 +128,7 @@ static void write_difference(char *out, size_t capacity, const mcds_error *error
     write_value(found, error->option, error->found_number);
     write_value(wanted, error->option, error->wanted_max);
     (void)snprintf(out, capacity, "it was made with %s %s, not %s; %s", option, found, wanted,
-                   strcmp(error->noun, "log") == 0 ? "leave the option out" : "give that");
+                   accepts_any(error) ? "leave the option out" : "give that");
 }
 
 static void write_range(char *out, size_t capacity, const mcds_error *error)

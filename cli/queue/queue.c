@@ -26,6 +26,7 @@ int queue_open(mcds_store *store, const struct command *command, void **handle_o
     if (is_among(command->verb->options, OPTION_TRIES))
         options.tries = (uint32_t)number_of(command, OPTION_TRIES, QUEUE_TRIES);
     options.flags = may_lose(command) ? MCDS_QUEUE_MAY_LOSE : 0;
+    options.stripes = (uint32_t)number_of(command, OPTION_STRIPES, 0);
     int result = mcds_queue_open(store, command->arguments[0], &options, &queue);
     *handle_out = queue;
     return result;

@@ -77,7 +77,9 @@ const struct parameter options[OPTION_COUNT] = {
                           "a new counter only grows, and other memcached clients can read it"),
     [OPTION_STRIPES] = NUMBER(
         NONE, "stripes", "K", 1, 32,
-        "spread the counter over K keys; all that change it must give the same (1)"),
+        "of a counter: spread it over K keys; all that change it must give the same (1); of a "
+        "queue that this push makes: spread it over K stripes, about one for eight workers; a "
+        "queue that exists must have been made with K (any; a new one: 1)"),
     [OPTION_EXACT] = FLAG(
         NONE, "exact",
         "count each addition, or each visitor, exactly once, even if replies are lost; all "

@@ -17,14 +17,18 @@ static const struct column job_columns[] = {{.title = "state"},
 const struct verb queue_verbs[] = {
     {.word = "push",
      .arguments = takes_jobs,
-     .options = BIT(OPTION_DELAY) | BIT(OPTION_FILE) | BIT(OPTION_MAY_LOSE) | RAW,
+     .options = BIT(OPTION_DELAY) | BIT(OPTION_FILE) | BIT(OPTION_STRIPES) |
+                BIT(OPTION_MAY_LOSE) | RAW,
      .overlap = OVERLAP_NEVER,
      .feed = FEED_CHUNKS,
      .makes = true,
      .start = queue_push,
      .print = queue_print_push,
      .done = "pushed",
-     .help = "Add each JOB at the end of the queue, which is made if it does not exist."},
+     .help =
+         "Add each JOB at the end of the queue, which is made if it does not exist. If it "
+         "is made with --stripes, many workers conflict less, and jobs of different stripes "
+         "are handed out in any order."},
     {.word = "work",
      .arguments = takes_name,
      .options = BIT(OPTION_VISIBLE) | BIT(OPTION_TRIES) | BIT(OPTION_JOB_WAIT) |
@@ -99,7 +103,8 @@ const struct verb queue_verbs[] = {
      .is_many = true,
      .start = queue_ls,
      .columns = job_columns,
-     .help = "Print the jobs in their order, without claiming them: the state (waiting, "
+     .help = "Print the jobs in their order, one stripe after the other, without claiming "
+             "them: the state (waiting, "
              "delayed or claimed), the number of tries, the seconds until the job is due or "
              "its claim ends, and the job, with tabs between them."},
     {.word = "count",

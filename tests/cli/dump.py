@@ -247,6 +247,28 @@ class DumpTest(unittest.TestCase):
         for line in (b"+\twaiting\t0\t5\tx", b"+\tdelayed\t0\t0\tx", b"+\tdead\t0\t0\tx", b"+\tasleep\t0\t0\tx", b"+\twaiting\t0\tx"):
             self.check_refused(self.resum(b"mcds-dump\t1\nstructure\tqueue\tq\n" + line + b"\nsum\t1\tx\nend\t1\t1\t0\tx\n"), line)
 
+    def test_queues_with_stripes(self):
+        """The queue is made with as many, also one without jobs. A dump without the number makes a queue of one stripe."""
+        jobs = [b"job %d" % i for i in range(300)]
+        self.must(self.memcached, "queue", "push", "q", "--may-lose", "--stripes", "3", data=b"\n".join(jobs))
+        self.must(self.memcached, "queue", "push", "none", "x", "--may-lose", "--stripes", "32")
+        self.must(self.memcached, "queue", "work", "none", "--may-lose", "--until-empty", "--", "true")
+        first = self.must(self.memcached, "dump", "q", "none")
+        begins = [b"structure\tqueue\tnone\tstripes=32", b"structure\tqueue\tq\tstripes=3"]
+        self.assertEqual([lines[0] for lines in elements(first)], begins)
+        self.assertEqual(sorted(job for _, job in self.jobs(first, b"waiting")), sorted(jobs))
+        self.must(self.lmdb, "load", "-", data=first)
+        second = self.must(self.lmdb, "dump", "q", "none")
+        self.assertEqual([lines[0] for lines in elements(second)], begins)
+        self.assertEqual(sorted(self.jobs(first, b"waiting")), sorted(self.jobs(second, b"waiting")))
+        self.write(self.resum(first.replace(b"\tstripes=32\n", b"\n").replace(b"\tstripes=3\n", b"\n")))
+        self.must(self.lmdb, "load", self.file, namespace="older")
+        older = self.must(self.lmdb, "dump", "q", "none", namespace="older")
+        self.assertEqual([lines[0] for lines in elements(older)], [b"structure\tqueue\tnone", b"structure\tqueue\tq"])
+        self.assertEqual(self.jobs(first, b"waiting"), self.jobs(older, b"waiting"))
+        for option in (b"stripes=0", b"stripes=33", b"stripes", b"stripes=3\tstripes=3"):
+            self.check_refused(self.resum(first.replace(b"stripes=3\n", option + b"\n")), option)
+
     def test_a_log_whose_events_are_over(self):
         """The dump is older than what its log keeps: the log is made, with its options and without events."""
         for retention, chunk, late in (("10s", "4s", "1s"), ("60d", "1d", "1d")):

@@ -74,6 +74,28 @@ class QueueTest(ProcessTest):
             self.assertEqual(sorted(file.read().splitlines()), sorted(wanted))
         self.assertEqual(self.counts(), ["0"] * 4)
 
+    def test_stripes(self):
+        """Workers and scripts get each job of a queue with stripes once. Another number of stripes is refused."""
+        wanted = [f"job {i}" for i in range(300)]
+        self.push("--stripes", "4", *wanted[:299])
+        self.push(wanted[299])
+        before = self.jobs()
+        self.assertEqual(sorted(job["job"] for job in before), sorted(wanted))
+        self.assertIn("\nstructure\tqueue\tq\tstripes=4\n", self.run_to_end("dump", "q").stdout)
+        done = self.run_to_end("queue", "push", "q", LOSE, "--stripes", "3", "x")
+        self.assertEqual(done.returncode, 64, done)
+        self.assertRegex(done.stderr, "^mcds: queue 'q': push: .*: it was made with --stripes 4, not 3; leave the option out\n$")
+        self.assertEqual(self.jobs(), before)
+        claims = [self.queue("next", "q", LOSE).rstrip("\n").split("\t") for _ in range(8)]
+        for receipt, _ in claims:
+            self.queue("done", "q", receipt)
+        work = ["sh", "-c", 'echo "$MCDS_JOB" >>done']
+        workers = [self.worker("--until-empty", program=work) for _ in range(3)]
+        self.assertEqual([self.end(worker) for worker in workers], [0, 0, 0])
+        with open(os.path.join(self.work, "done"), encoding="ascii") as file:
+            self.assertEqual(sorted([job for _, job in claims] + file.read().splitlines()), sorted(wanted))
+        self.assertEqual(self.counts(), ["0"] * 4)
+
     def test_bytes(self):
         """A job of any bytes reaches the command as they are."""
         job = bytes(range(256)) * 256

@@ -20,6 +20,7 @@ set_or_not() { # as differ, of an option without a value
     echo "-> $?"
 }
 differ --stripes 2 3 counter add stripes
+differ --stripes 2 3 queue push jobs job --may-lose
 differ --period 1d 7d visitors hit period ann
 differ --buckets 3 5 online beat buckets ann
 differ --width 1m 2m online beat width ann

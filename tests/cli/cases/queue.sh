@@ -50,7 +50,21 @@ seq 1000 | mcds queue push many --may-lose
 run queue count many
 printf 'queue push b one\nqueue count b\nqueue work b -- true\nqueue next b\nqueue drop b\nqueue drop b\n' |
     sed 's/push b/push b --may-lose/' | mcds batch
+# with stripes
+run queue push s one --may-lose --stripes 4
+run queue push s two --may-lose --stripes=4
+run --json queue push s three --may-lose --stripes 3
+run queue push q four --may-lose --stripes 2
+run queue count s
+run queue drop s
+run queue push s one --may-lose --stripes 2
+run queue work s --may-lose --until-empty -- cat
+printf 'queue push t one --may-lose --stripes 3\nqueue push t two --may-lose\nqueue push t x --may-lose --stripes 4\n' |
+    mcds batch
 # what is refused
+run queue push u x --stripes 33
+run queue push u x --stripes 0
+run queue work s --stripes 2 -- true
 run queue
 run queue push q x --file y
 run queue push q --file ./none
