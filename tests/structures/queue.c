@@ -4,17 +4,24 @@
 #define VISIBLE_MS 60000
 #define HOUR_MS (INT64_C(3600) * 1000)
 
-static mcds_queue *open_queue(mcds_store *store, const char *name, uint32_t tries)
+static mcds_queue *open_stripes(mcds_store *store, const char *name, uint32_t tries,
+                                uint32_t stripes)
 {
     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
     mcds_queue *queue = NULL;
     options.visible_ms = VISIBLE_MS;
     options.tries = tries;
     options.flags = MCDS_QUEUE_MAY_LOSE;
+    options.stripes = stripes;
     int result = mcds_queue_open(store, name, &options, &queue);
     skip_if_unsupported(result);
     CHECK_RESULT(MCDS_OK, result);
     return queue;
+}
+
+static mcds_queue *open_queue(mcds_store *store, const char *name, uint32_t tries)
+{
+    return open_stripes(store, name, tries, 0);
 }
 
 /* A queue as two programs see it, each with a job. */
@@ -444,6 +451,42 @@ static void a_queue_can_be_dropped_and_made_again(struct suite *suite)
     close_pair(&pair);
 }
 
+/* The worker knows the stripes of the dropped queue. At which one it begins is drawn. */
+static void a_claim_passes_the_stripes_of_the_queue_made_again(struct suite *suite)
+{
+    for (uint32_t i = 0; i < 20; i++) {
+        struct pair pair;
+        open_pair(suite, &pair, 0);
+        mcds_queue *before = open_stripes(suite->store, pair.name, 0, 7);
+        mcds_queue *after = open_stripes(suite->store, pair.name, 0, 1 + i % 7);
+        push_numbers(suite, before, 0, 1);
+        take_numbers(suite, &pair, 0, 1);
+        CHECK(MCDS_OK, suite, mcds_queue_drop, pair.mine);
+        push_numbers(suite, after, 0, 1);
+        take_numbers(suite, &pair, 0, 1);
+        mcds_queue_close(before);
+        mcds_queue_close(after);
+        close_pair(&pair);
+    }
+}
+
+static void a_refused_claim_ends_no_job(struct suite *suite)
+{
+    struct pair pair;
+    open_pair(suite, &pair, 0);
+    mcds_queue *wide = open_stripes(suite->store, pair.name, 0, 7);
+    push_numbers(suite, wide, 0, 1);
+    CHECK(MCDS_OK, suite, mcds_queue_drop, wide);
+    push_numbers(suite, pair.mine, 0, 1);
+    CHECK(MCDS_OK, suite, mcds_queue_next, pair.mine, 0, &pair.job, &pair.value);
+    CHECK(MCDS_INVALID, suite, mcds_queue_next, wide, 0, &pair.job, &pair.value);
+    assert_true(pair.job.is_held);
+    check_counts(suite, &pair, 0, 0, 1, 0);
+    CHECK(MCDS_OK, suite, mcds_queue_done, pair.mine, &pair.job);
+    mcds_queue_close(wide);
+    close_pair(&pair);
+}
+
 struct seen_dead {
     uint32_t count;
     uint8_t id[32];
@@ -739,6 +782,8 @@ static const struct suite_case cases[] = {
     CASE(a_loss_is_told),
     CASE_ONCE(a_lost_key_loses_no_later_job),
     CASE_ONCE(a_queue_can_be_dropped_and_made_again),
+    CASE_ONCE(a_claim_passes_the_stripes_of_the_queue_made_again),
+    CASE_ONCE(a_refused_claim_ends_no_job),
     CASE(a_job_that_fails_too_often_is_dead),
     CASE(a_dead_job_can_be_pushed),
     CASE(a_job_given_back_at_its_last_try_is_dead),

@@ -69,6 +69,9 @@ static enum mcds__step next_ask_claim(struct mcds__queue_next *next)
     uint8_t order[MCDS__JOBS_ORDER_MAX];
     const mcds_job *job = next->job;
     struct mcds__jobs_receipt ended = {0, 0};
+    /* A handle that asks for other stripes than the queue of the job has must not end the job. */
+    if (job->is_held && job->incarnation != next->incarnation && !next->has_read)
+        return next_ask_numbers(next);
     if (job->is_held && (job->incarnation != next->incarnation || job->part != next->part))
         return ask_held_done(next);
     if (job->is_held)
@@ -137,12 +140,26 @@ static enum mcds__step end_stripe(struct mcds__queue_next *next, int64_t wake_ms
     return try_stripe(next);
 }
 
-/* Claim in the stripe, or in the next one. */
+/* Pass the stripes that the handle knows now. */
+static void begin_stripes(struct mcds__queue_next *next)
+{
+    next->passed = 0;
+    next->from = 0;
+    next->stripe = mcds__queue_pick_next_stripe(next->work.queue);
+    next->incarnation = mcds__queue_range(next->work.queue, next->stripe).incarnation;
+}
+
+/* Claim in the stripe, or in the next one. If the numbers were those of a dropped queue, pass the
+ * stripes of the present one. */
 static enum mcds__step try_stripe(struct mcds__queue_next *next)
 {
     mcds_queue *queue = next->work.queue;
     struct mcds__queue_range range = mcds__queue_range(queue, next->stripe);
     int64_t wake_ms;
+    if (range.incarnation != next->incarnation) {
+        begin_stripes(next);
+        range = mcds__queue_range(queue, next->stripe);
+    }
     if (range.incarnation == 0)
         return next->has_read ? end_round(next) : next_ask_numbers(next);
     next->incarnation = range.incarnation;
@@ -161,10 +178,8 @@ static enum mcds__step try_stripe(struct mcds__queue_next *next)
 static enum mcds__step next_begin_round(struct mcds__queue_next *next)
 {
     next->has_read = false;
-    next->passed = 0;
     next->wake_ms = INT64_MAX;
-    next->from = 0;
-    next->stripe = mcds__queue_pick_next_stripe(next->work.queue);
+    begin_stripes(next);
     return try_stripe(next);
 }
 
