@@ -83,6 +83,11 @@ class JobBase:
         return bool(self._job.is_held)
 
     @property
+    def was_lost(self) -> bool:
+        """Whether the claim had ended before `next(after=job)` reported that the job is done."""
+        return bool(self._job.was_lost)
+
+    @property
     def deadline(self) -> Optional[float]:
         """When the claim ends: seconds of `time.clock_gettime(time.CLOCK_BOOTTIME)`. None: nothing is
         held, or the claim comes from a receipt and `longer` was not called."""
@@ -157,7 +162,7 @@ class QueuePlans(Structure):
         def take(code: int, out: Any) -> Optional[JobBase]:
             if after is not None and (code in (0, NOT_FOUND) or not job.is_held):
                 after._job.is_held = False
-                after._job.was_lost = job.was_lost
+                after._job.was_lost, job.was_lost = job.was_lost, False
             if code == NOT_FOUND:
                 return None
             if code != 0:

@@ -1,0 +1,77 @@
+"""Queues: claims, receipts, dead jobs."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import mcds
+import pytest
+
+Opener = Callable[..., mcds.Store]
+
+
+def test_queue(s: mcds.Store, opener: Opener) -> None:
+    jobs = s.queue("jobs", visible=30, tries=2, may_lose=True)
+    assert jobs.next() is None and jobs.count() == (0, 0, 0, 0) and jobs.scan() == []
+    jobs.push_many([b"a", b"b"])
+    jobs.push("later", delay=60)
+    assert [(e.data, e.state) for e in jobs.scan()] == [
+        (b"a", mcds.JobState.WAITING), (b"b", mcds.JobState.WAITING), (b"later", mcds.JobState.DELAYED)]
+    with opener() as other:
+        theirs = other.queue("jobs", visible=30, tries=2, may_lose=True)
+        first = jobs.next()
+        second = theirs.next(wait=1)
+        assert first.data == b"a" and first.tries == 1 and first.held
+        assert first.remaining is not None and first.deadline is not None
+        assert 0 < first.remaining <= 30 and first.deadline > first.remaining
+        assert second is not None and second.data == b"b" and jobs.next() is None
+        assert jobs.count() == mcds.QueueCounts(waiting=0, delayed=1, claimed=2, dead=0)
+        second.longer()
+        same = jobs.job(second.receipt)
+        assert same.deadline is None and same.remaining is None
+        same.longer()
+        assert same.held and same.tries == 1 and same.data == b"" and same.remaining is not None
+        second.again()
+        assert not second.held and second.receipt == "" and second.deadline is None
+        with pytest.raises(mcds.Invalid):
+            jobs.job("no receipt")
+        with pytest.raises(mcds.Invalid):
+            second.done()
+        again = jobs.next(after=first)
+        assert not first.held and again.data == b"b" and again.tries == 2
+        again.again()
+        assert theirs.next() is None
+    dead, = jobs.dead()
+    assert (dead.data, dead.state, dead.tries) == (b"b", mcds.JobState.DEAD, 2)
+    assert jobs.retry(dead) and jobs.dead() == [] and jobs.count().waiting == 1
+    assert not jobs.retry(dead) and not jobs.discard(dead.id)
+    jobs.push_dead(b"other", 7)
+    dead, = jobs.dead()
+    assert (dead.data, dead.tries, jobs.count().dead) == (b"other", 7, 1)
+    assert jobs.discard(dead.id)
+    assert [job.data for job in jobs.jobs()] == [b"b", b"b"]
+    jobs.push(b"c")
+    with pytest.raises(ZeroDivisionError):
+        with jobs.next():
+            1 // 0
+    assert [job.data for job in jobs.jobs()] == [b"c"]
+
+
+def test_a_worker_learns_that_its_claim_had_ended(s: mcds.Store, opener: Opener) -> None:
+    jobs = s.queue("jobs", may_lose=True)
+    jobs.push_many(["a", "b"])
+    slow = jobs.next()
+    with opener() as other:
+        # The other worker gives back the job and claims it.
+        queue = other.queue("jobs", may_lose=True)
+        queue.job(slow.receipt).again()
+        assert queue.next().data == b"a"
+        job = jobs.next(after=slow)
+        assert slow.was_lost and not slow.held and job.data == b"b" and not job.was_lost
+        assert jobs.next(after=job) is None and not job.was_lost and not job.held
+
+
+def test_a_queue_that_may_lose_is_opened_with_may_lose(memcached: str) -> None:
+    with mcds.open(memcached) as store:
+        with pytest.raises(mcds.Unsupported, match="may_lose=True"):
+            store.queue("q")
