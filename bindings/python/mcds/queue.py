@@ -44,12 +44,15 @@ class QueueCounts(NamedTuple):
 
 
 def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tries: int = 0,
-               may_lose: bool = False) -> Opened:
+               may_lose: bool = False, stripes: int = 0) -> Opened:
     """Jobs that workers take in turn, each until one is done with it.
 
     visible   how long a claim lasts (60 seconds)
     tries     after this many claims without a done, a job is kept among the dead (0: no limit)
     may_lose  needed on memcached, which may evict jobs
+    stripes   1 to 32, for many workers: about one for eight. Jobs of different stripes come in any
+              order. 0: the number of the queue, or 1 if this handle makes it. push, next and scan of
+              a handle with another number raise Invalid, and change nothing
 
     >>> thumbs = s.queue("thumbs", visible=300, tries=3)
     >>> thumbs.push("cat.jpg")
@@ -63,7 +66,7 @@ def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tr
     be there. A worker loops over `jobs`, or tests what `next` returns.
     """
     options = {"visible_ms": as_short_ms(visible), "tries": tries,
-               "flags": lib.MCDS_QUEUE_MAY_LOSE if may_lose else 0}
+               "flags": lib.MCDS_QUEUE_MAY_LOSE if may_lose else 0, "stripes": stripes}
     return core.open("queue", encode_name(name), new_options("mcds_queue_options", **options),
                      tuple(options.values()), tries)
 
@@ -212,7 +215,10 @@ class QueuePlans(Structure):
                     take, out)
 
     def _scan(self, limit: int = 0) -> Plan[List[JobEntry]]:
-        """The jobs in the order of their pushes, at most `limit` (0: all). Claims none."""
+        """The jobs in the order of their pushes, at most `limit` (0: all). Claims none.
+
+        Of a queue with several stripes, the jobs of one stripe come after those of another.
+        """
         return read_all(lib.mcds_queue_scan, lib.mcds_queue_scan_start,
                         (self._opened.handle, limit), collect_job, read_entry)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from types import TracebackType
-from typing import Any, Iterator, Optional, Tuple, Type
+from typing import Any, Dict, Iterator, Optional, Tuple, Type
 
 from ._binding import ffi, lib
 from .aio import Aio
@@ -28,6 +28,12 @@ from .stream import collect, collect_finding, collect_listed
 from .table import Table, open_table
 from .views import Views, open_views
 from .visitors import Online, Visitors, open_online, open_visitors
+
+
+#: The nouns whose options are stored, and the options of each that belong to a handle alone.
+NOT_STORED: Dict[str, Tuple[str, ...]] = {
+    "counter": (), "visitors": (), "online": (), "views": ("load", "save", "context"), "set": (),
+    "ids": (), "semaphore": ("lease_ms", "label"), "queue": ("visible_ms", "tries", "flags")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,13 +132,13 @@ class Store:
         check(lib.mcds_backup(self._core.handle, encode_name(path)))
 
     def made_with(self, noun: str, name: Bytes) -> Optional[dict[str, int]]:
-        """The stored options of a counter, visitors, online, views, set or ids; None if it does not exist.
+        """The stored options of a structure; None if it does not exist.
 
         >>> s.bag("votes").add("yes")
         >>> s.made_with("set", "votes")
         {'form': 1}
         """
-        if noun not in ("counter", "visitors", "online", "views", "set", "ids"):
+        if noun not in NOT_STORED:
             raise ValueError(f"{noun}: no options are stored with it, or C does not read them")
         options = new_options(f"mcds_{noun}_options")
         code = getattr(lib, f"mcds_{noun}_made_with")(self._core.handle, encode_name(name), options)
@@ -140,7 +146,7 @@ class Store:
             return None
         check(code)
         return {member: int(getattr(options, member)) for member in dir(options)
-                if member not in ("size", "reserved", "load", "save", "context")}
+                if member not in ("size", "reserved", *NOT_STORED[noun])}
 
     def close(self) -> None:
         """Write what exact counters hold, and close everything that is open on the store."""

@@ -73,6 +73,12 @@ def test_every_structure(s: mcds.Store) -> None:
         await (await jobs.next()).again()
         assert [await jobs.retry(dead) for dead in await jobs.dead()] == [True]
         assert (await jobs.count()).waiting == 1 and await jobs.drop()
+        wide = aio.queue("wide", may_lose=True, stripes=4)
+        await asyncio.gather(*(wide.push(str(i)) for i in range(40)))
+        assert len({job.data async for job in wide.jobs()}) == 40
+        with pytest.raises(mcds.Invalid):
+            await aio.queue("wide", may_lose=True, stripes=2).push("40")
+        assert await wide.count() == (0, 0, 0, 0) and await wide.drop()
         assert await aio.counter("c").drop()
 
     run(main())

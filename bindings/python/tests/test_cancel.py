@@ -44,8 +44,8 @@ async def first_of(jobs: Any) -> Any:
         return job
 
 
-def queue(aio: mcds.Aio) -> mcds.AioQueue:
-    return aio.queue("q", tries=1, may_lose=True)
+def queue(aio: mcds.Aio, stripes: int = 0) -> mcds.AioQueue:
+    return aio.queue("q", tries=1, may_lose=True, stripes=stripes)
 
 
 async def waits_in_queue(aio: mcds.Aio) -> bool:
@@ -75,6 +75,8 @@ async def has_permits(aio: mcds.Aio) -> bool:
 WAITS: Dict[str, Wait] = {
     "queue.next": Wait(nothing, lambda aio: queue(aio).next(wait=3600),
                        lambda aio, _: queue(aio).push("j"), waits_in_queue),
+    "queue.next stripes": Wait(nothing, lambda aio: queue(aio, 3).next(wait=3600),
+                               lambda aio, _: queue(aio, 3).push("j"), waits_in_queue),
     "queue.jobs": Wait(nothing, lambda aio: first_of(queue(aio).jobs(wait=3600)),
                        lambda aio, _: queue(aio).push("j"), waits_in_queue),
     "once.begin": Wait(lambda aio: aio.once("o").begin("k"),

@@ -266,6 +266,7 @@ def test_a_semaphore_has_permits(s: mcds.Store, opener: Opener) -> None:
             holders = other.semaphore("s").holders()
             assert [holder.slot for holder in holders] == [0, 1]
             assert (holders[one.slot].label, holders[one.slot].permits) == ("web3", 2)
+            assert s.made_with("semaphore", "s") == {"permits": 2}
             assert s.semaphore("s").resize(1) == 1
             with pytest.raises(mcds.Busy):
                 s.semaphore("s").drop()

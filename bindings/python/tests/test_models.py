@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import collections
 import os
-from typing import Any, Callable, Counter, Dict, List, Set
+from typing import Any, Callable, Counter, Dict, List, Set, Type
 
 import mcds
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (RuleBasedStateMachine, initialize, invariant, precondition, rule,
+                                 run_state_machine_as_test)
 
 EXAMPLES = int(os.environ.get("MCDS_EXAMPLES", "0"))
 SETTINGS = settings(max_examples=EXAMPLES or 30, stateful_step_count=25, deadline=None,
@@ -27,9 +28,11 @@ deltas = st.integers(-(2 ** 60), 2 ** 60)
 #: What refills in the time of a test is less than a token.
 RATES = [(5, 300 * 86400)]
 ways = st.sampled_from(["waiting", "pipeline", "asyncio"])
+#: Of a handle; 0: those of the queue.
+stripes = st.sampled_from([0, 1, 2, 5])
 
 
-class Machine(RuleBasedStateMachine):
+class Calls(RuleBasedStateMachine):
     """One store; each rule says how its call runs."""
 
     opener: Callable[[], mcds.Store]
@@ -38,18 +41,11 @@ class Machine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.store = type(self).opener()
         self.loop = asyncio.new_event_loop()
-        self.table: Dict[bytes, bytes] = {}
-        self.set: Set[bytes] = set()
-        self.bag: Counter[bytes] = collections.Counter()
-        self.sequence: List[bytes] = []
-        self.list: List[bytes] = []
-        self.log: List[bytes] = []
-        self.array: List[bytes] = []
-        self.taken: Counter[bytes] = collections.Counter()
-        self.number = 0
-        self.signed = 0
-        self.cursor = mcds.LogCursor(1)
-        self.tailed: List[bytes] = []
+        self.clear_model()
+
+    def clear_model(self) -> None:
+        """What an empty store has."""
+        raise NotImplementedError
 
     def run(self, way: str, call: Callable[[Any], Any]) -> Any:
         """The result of a call of the store, a pipeline or the event loop."""
@@ -63,6 +59,29 @@ class Machine(RuleBasedStateMachine):
 
             return self.loop.run_until_complete(main())
         return call(self.store)
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+            self.loop.close()
+
+
+class Structures(Calls):
+    """Structures of which each has one handle."""
+
+    def clear_model(self) -> None:
+        self.table: Dict[bytes, bytes] = {}
+        self.set: Set[bytes] = set()
+        self.bag: Counter[bytes] = collections.Counter()
+        self.sequence: List[bytes] = []
+        self.list: List[bytes] = []
+        self.log: List[bytes] = []
+        self.array: List[bytes] = []
+        self.taken: Counter[bytes] = collections.Counter()
+        self.number = 0
+        self.signed = 0
+        self.cursor = mcds.LogCursor(1)
+        self.tailed: List[bytes] = []
 
     def limit(self, way: str, call: Callable[[Any], Any]) -> Any:
         return self.run(way, lambda s: call(s.limit("m", rates=RATES)))
@@ -217,17 +236,119 @@ class Machine(RuleBasedStateMachine):
         assert s.counter("c").get() == self.number
         assert s.counter("signed", signed=True).get() == self.signed
 
-    def teardown(self) -> None:
-        if hasattr(self, "store"):
-            self.store.close()
-            self.loop.close()
+
+class Queue(Calls):
+    """A queue, and handles that differ in their stripes. A job is its number and some bytes."""
+
+    def clear_model(self) -> None:
+        self.pushed = 0
+        self.clear_queue()
+
+    def clear_queue(self) -> None:
+        self.stripes = 0  # there is no queue
+        self.waiting: Dict[int, bytes] = {}
+        self.returned: Dict[int, bytes] = {}  # given back: a handle may find them seconds later
+        self.held: Dict[int, Any] = {}
+
+    def call(self, way: str, stripes: int, call: Callable[[Any], Any]) -> Any:
+        """The result of a call of the handle with this number."""
+        return self.run(way, lambda s: call(s.queue("q", visible=3600, may_lose=True,
+                                                stripes=stripes)))
+
+    def is_refused(self, way: str, stripes: int, call: Callable[[Any], Any]) -> bool:
+        """Whether the handle has another number than the queue; the call is made then."""
+        if self.stripes == 0 or stripes in (0, self.stripes):
+            return False
+        with pytest.raises(mcds.Invalid):
+            self.call(way, stripes, call)
+        return True
+
+    @rule(way=ways, stripes=stripes,
+          sizes=st.lists(st.sampled_from([0, 9, 9000]), min_size=1, max_size=9))
+    def push(self, way: str, stripes: int, sizes: List[int]) -> None:
+        jobs = {self.pushed + i: b"%d " % (self.pushed + i) + bytes(n) for i, n in enumerate(sizes)}
+        self.pushed += len(jobs)
+
+        def push(queue: Any) -> Any:
+            return queue.push(*jobs.values()) if len(jobs) == 1 else queue.push_many(jobs.values())
+
+        if not self.is_refused(way, stripes, push):
+            self.call(way, stripes, push)
+            self.waiting.update(jobs)
+            self.stripes = self.stripes or stripes or 1
+
+    @rule(way=ways, stripes=stripes, ends=st.booleans())
+    def next(self, way: str, stripes: int, ends: bool) -> None:
+        previous = min(self.held.values(), key=lambda job: number_of(job.data)) \
+            if ends and self.held else None
+        if self.is_refused(way, stripes, lambda queue: queue.next(after=previous)):
+            assert previous is None or previous.held
+            return
+        job = self.call(way, stripes, lambda queue: queue.next(after=previous))
+        if previous is not None:
+            assert not previous.held and not previous.was_lost
+            del self.held[number_of(previous.data)]
+        if job is None:
+            assert not self.waiting
+            return
+        number = number_of(job.data)
+        if self.stripes == 1 and number not in self.returned:
+            assert number == min(self.waiting)
+        assert job.data == (self.returned if number in self.returned else self.waiting).pop(number)
+        self.held[number] = job
+
+    @precondition(lambda self: len(self.held) > 0)
+    @rule(way=ways, stripes=stripes, verb=st.sampled_from(["done", "again", "longer"]))
+    def end(self, way: str, stripes: int, verb: str) -> None:
+        number, job = max(self.held.items())
+
+        def end(queue: Any) -> Any:
+            claim = queue.job(job.receipt)
+            return getattr(queue, verb)(claim) if way == "pipeline" else getattr(claim, verb)()
+
+        self.call(way, stripes, end)
+        if verb != "longer":
+            del self.held[number]
+        if verb == "again":
+            self.returned[number] = job.data
+
+    @rule(way=ways, stripes=stripes)
+    def drop(self, way: str, stripes: int) -> None:
+        assert self.call(way, stripes, lambda queue: queue.drop()) == (self.stripes > 0)
+        for job in self.held.values():
+            with pytest.raises(mcds.Lost):
+                self.store.queue("q", may_lose=True).job(job.receipt).done()
+        self.clear_queue()
+
+    @invariant()
+    def each_job_is_there_once(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        queue = self.store.queue("q", may_lose=True)
+        entries = queue.scan()
+        numbers = [number_of(entry.data) for entry in entries]
+        # The jobs of a stripe are in the order of their pushes.
+        assert sum(a > b for a, b in zip(numbers, numbers[1:])) < max(1, self.stripes)
+        claimed = {number: job.data for number, job in self.held.items()}
+        jobs = {**self.waiting, **self.returned, **claimed}
+        assert sorted(entry.data for entry in entries) == sorted(jobs.values())
+        assert {entry.data for entry in entries if entry.state == mcds.JobState.CLAIMED} == set(
+            claimed.values())
+        assert queue.count() == (len(jobs) - len(claimed), 0, len(claimed), 0)
+        made = self.store.made_with("queue", "q")
+        assert made == ({"stripes": self.stripes} if self.stripes > 0 else None)
+
+
+def number_of(job: bytes) -> int:
+    return int(job.split(b" ")[0])
 
 
 spaces = 0
 
 
+@pytest.mark.parametrize("machine", [Structures, Queue])
 @pytest.mark.parametrize("kind", ["memory", "lmdb", "memcached"])
-def test_model(kind: str, request: Any, tmp_path: Any) -> None:
+def test_model(kind: str, machine: Type[Calls], request: Any, tmp_path: Any) -> None:
     def opener() -> mcds.Store:
         global spaces
         spaces += 1
@@ -237,5 +358,5 @@ def test_model(kind: str, request: Any, tmp_path: Any) -> None:
             request.getfixturevalue("memcached")
         return mcds.open(uri, ns=f"model{spaces}", timeout=60)
 
-    machine = type("Machine_" + kind, (Machine,), {"opener": staticmethod(opener)})
-    run_state_machine_as_test(machine, settings=SETTINGS)  # type: ignore[no-untyped-call]
+    opens = type(f"{machine.__name__}_{kind}", (machine,), {"opener": staticmethod(opener)})
+    run_state_machine_as_test(opens, settings=SETTINGS)  # type: ignore[no-untyped-call]

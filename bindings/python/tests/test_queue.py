@@ -1,8 +1,8 @@
-"""Queues: claims, receipts, dead jobs."""
+"""Queues: claims, receipts, dead jobs, stripes."""
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable, List
 
 import mcds
 import pytest
@@ -69,6 +69,52 @@ def test_a_worker_learns_that_its_claim_had_ended(s: mcds.Store, opener: Opener)
         job = jobs.next(after=slow)
         assert slow.was_lost and not slow.held and job.data == b"b" and not job.was_lost
         assert jobs.next(after=job) is None and not job.was_lost and not job.held
+
+
+def test_a_queue_of_stripes(s: mcds.Store, opener: Opener) -> None:
+    jobs = s.queue("jobs", may_lose=True, stripes=4)
+    assert jobs.next() is None and s.made_with("queue", "jobs") is None
+    for i in range(12):
+        jobs.push(str(i))
+    assert s.made_with("queue", "jobs") == {"stripes": 4}
+    seen = [int(entry.data) for entry in jobs.scan()]
+    assert sorted(seen) == list(range(12))
+    stripes = [seen[i:i + 3] for i in range(0, 12, 3)]  # each push goes to the next stripe
+    assert sorted(stripes) == [[i, i + 4, i + 8] for i in range(4)]
+    with opener() as other:
+        # The handle accepts the number of the queue.
+        taken = [int(job.data) for job in other.queue("jobs", may_lose=True).jobs()]
+    assert sorted(taken) == list(range(12))
+    assert all(sorted(stripe, key=taken.index) == stripe for stripe in stripes)
+    assert jobs.next() is None and jobs.count() == (0, 0, 0, 0)
+
+
+def test_a_queue_of_other_stripes_is_refused(s: mcds.Store) -> None:
+    jobs = s.queue("jobs", may_lose=True, stripes=4)
+    jobs.push_many(["a", "b"])
+    other = s.queue("jobs", may_lose=True, stripes=2)
+    held = jobs.next()
+    calls: List[Callable[[], Any]] = [
+        lambda: other.push("c"), lambda: other.push_many(["c"]), lambda: other.push_dead("c"),
+        other.next, lambda: other.next(after=held), other.scan]
+    for call in calls:
+        with pytest.raises(mcds.Invalid) as caught:
+            call()
+        assert caught.value.cause == "OPTION_DIFFERS"
+        assert (caught.value.option, caught.value.wanted, caught.value.found) == ("stripes", "2", "4")
+    assert held.held and jobs.count() == other.count() == (1, 0, 1, 0)
+    held.done()
+    assert [job.data for job in jobs.jobs()] == [b"b"]
+    # The handle that makes the queue chooses.
+    assert other.drop()
+    other.push("c")
+    assert s.made_with("queue", "jobs") == {"stripes": 2} and s.queue("jobs", may_lose=True).drop()
+    s.queue("jobs", may_lose=True).push("c")
+    assert s.made_with("queue", "jobs") == {"stripes": 1}
+    for stripes in (33, -1, 2 ** 40):
+        with pytest.raises((mcds.Invalid, OverflowError)):
+            s.queue("jobs", may_lose=True, stripes=stripes)
+    assert jobs.drop() and not jobs.drop()
 
 
 def test_a_queue_that_may_lose_is_opened_with_may_lose(memcached: str) -> None:

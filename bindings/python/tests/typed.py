@@ -16,6 +16,7 @@ def waiting(s: mcds.Store) -> None:
     assert_type(list(s.list("l")), List[bytes])
     assert_type(s.limit("m", rates=["2/s", (5, 60)]).take("ann"), mcds.Take)
     assert_type(s.once("o").begin("k"), mcds.Run)
+    assert_type([job.data for job in s.queue("q", stripes=8).jobs()], List[bytes])
     with s.lock("l", ttl=30) as lease:
         assert_type(lease, mcds.Lease)
         assert_type(lease.fence, int)
@@ -48,6 +49,7 @@ def wrong(s: mcds.Store) -> None:
     s.counter("a").add("2")  # type: ignore[arg-type]
     s.counter(7)  # type: ignore[arg-type]
     s.limit("m", rates=[2])  # type: ignore[list-item]
+    s.queue("q", stripes="8")  # type: ignore[arg-type]
     s.lock("l", tt=30)  # type: ignore[call-arg]
     s.table("t")["k"] = 7  # type: ignore[assignment]
     s.log("g").put("event", whem=3)  # type: ignore[call-arg]
