@@ -13,9 +13,9 @@
  * So does the number of stripes, which `h` has from its making on.
  *
  * A worker begins at the first part of a stripe, and takes the next one if a part is closed and has
- * no job that is due. If the stripe has none, it goes to the next stripe. A pusher uses the last
- * part of a stripe; its pushes take the stripes in turn. The parts of a stripe are numbered in
- * sequence. The numbers may be too small, but never too large:
+ * no job that is due. If the stripe has none, it goes to the next stripe. A push uses the last
+ * part of a stripe, and the next push of the handle that of the next stripe. The parts of a stripe
+ * are numbered in sequence. The numbers may be too small, but never too large:
  *
  *   open    a pusher that finds part P closed reads the numbers. If P is the last one, it opens
  *           P + 1 with its push, and then raises the number of the last part.
