@@ -429,28 +429,33 @@ class AgreeTest(unittest.TestCase):
             self.assertEqual((token[8:], request & 1), ((1).to_bytes(8, "little"), int(strict)))
             self.assertEqual(until_ms - began_ms, 60000 if strict else DAY_MS)
 
-    def test_queue(self):
-        """The command writes no queues, so a program of the tests does."""
-        told = subprocess.run([QUEUE, self.uri], text=True, stdout=subprocess.PIPE, check=True).stdout
-        self.assertEqual(told, "job 300\n")
-        found = maps.read(self.server, b"mcds:q1:jobs")
-        incarnation, first, last = jobs.numbers(found.pop(b"h")[0])
-        self.assertTrue(first > 0 and last > first)
-        kept, dead, marks = {}, [], []
+    def queue_of(self, name):
+        """The ranges of a queue, its parts by number, its dead jobs, and the numbers of its done records."""
+        found = maps.read(self.server, b"mcds:q1:" + name)
+        incarnation, ranges = jobs.numbers(found.pop(b"h")[0])
+        kept, dead, done = {}, [], []
         for element, (value, expires) in found.items():
             self.assertEqual(element[1:9], incarnation.to_bytes(8, "little"))
             number = int.from_bytes(element[9:15], "little")
             if element[:1] == b"x" and value == b"":
-                marks.append((number, int.from_bytes(element[15:], "little")))
+                done.append((number, int.from_bytes(element[15:], "little")))
                 self.assertAlmostEqual(expires / 1000 - time.time(), 7200, delta=60)
                 continue
             if element[:1] == b"x":
-                dead.append(jobs.dead(value))
+                dead.append((number, *jobs.dead(value)))
                 continue
             self.assertEqual((element[:1], len(element)), (b"p", 15))
             kept[number] = jobs.Part(value)
-            self.assertEqual(expires > 0, number < first)
-        self.assertEqual((dead, marks), ([(1, b"job 299")], [(0, 0)]))
+            self.assertEqual(expires > 0, number < ranges[jobs.stripe_of(number)][0])
+        return ranges, kept, dead, done
+
+    def test_queue(self):
+        """The command leaves no such queues, so a program of the tests does."""
+        told = subprocess.run([QUEUE, self.uri], text=True, stdout=subprocess.PIPE, check=True).stdout.encode().splitlines()
+        self.assertEqual(told[:2], [b"job 299", b"job 300"])
+        ((first, last),), kept, dead, done = self.queue_of(b"jobs")
+        self.assertTrue(first > 0 and last > first)
+        self.assertEqual((dead, done), ([(1, 1, b"job 299")], [(0, 0)]))
         self.assertEqual(sorted(kept), list(range(last + 1)))
         left = [job for number in sorted(kept) for job in kept[number].jobs]
         self.assertEqual([job[4] for job in left], [b"job %d" % i for i in range(300, 700)])
@@ -458,8 +463,28 @@ class AgreeTest(unittest.TestCase):
         self.assertEqual({kept[number].state for number in range(last)}, {jobs.CLOSED})
         self.assertAlmostEqual(left[0][3] / 1000 - time.time(), 3600, delta=60)
         self.assertAlmostEqual(left[-1][3] / 1000 - time.time(), 3600, delta=60)
+        self.check_spread(*told[2:])
         (tombstone,) = [key for key in self.keys_of(b"q1") if key.startswith(b"mcds:q1:gone")]
         self.assertTrue(segments.tombstone(tombstone, *self.server.get(tombstone)))
+
+    def check_spread(self, dead_job, claimed_job):
+        """A queue of three stripes: each has a third of the 900 jobs, in the order of their pushes."""
+        ranges, kept, dead, done = self.queue_of(b"spread")
+        self.assertEqual(len(ranges), 3)
+        self.assertEqual([dead_one[1:] for dead_one in dead], [(1, dead_job)])
+        self.assertTrue({jobs.stripe_of(part) for part, *_ in dead + done} <= {0, 1, 2})
+        self.assertEqual(len(done), 1)
+        left, claimed = [], []
+        for stripe, (first, last) in enumerate(ranges):
+            begin = stripe * jobs.STRIPE
+            self.assertTrue(begin < first <= last, ranges)
+            parts = [kept.pop(number) for number in range(begin, last + 1)]
+            self.assertEqual(sum(part.next for part in parts), 300)
+            left += [[int(job[4][4:]) for part in parts for job in part.jobs]]
+            self.assertEqual(left[-1], sorted(left[-1]))
+            self.assertEqual(len({number % 3 for number in left[-1]}), 1)
+            claimed += [job[4] for part in parts for job in part.jobs if job[2]]
+        self.assertEqual((kept, sum(map(len, left)), claimed), ({}, 40, [claimed_job]))
 
     def test_limit(self):
         rates = ["--rate", "100/d", "--burst", "90", "--rate", "500/d"]

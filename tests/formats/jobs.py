@@ -6,6 +6,7 @@ from reader import Bytes
 
 DAY_MS = 86400000
 LOST = 2**62
+STRIPE = 2**41
 OPEN, CLOSED = 1, 2
 
 
@@ -43,12 +44,25 @@ class Part:
         return job is not None and job[1] == tries
 
 
+def stripe_of(part):
+    assert part % STRIPE < 2**40
+    return part // STRIPE
+
+
 def numbers(value):
-    """Birth, first and last part."""
+    """Incarnation, and the first and the last part of each stripe."""
     bytes_ = Bytes(value)
-    found = bytes_.number(8), bytes_.number(6), bytes_.number(6)
-    assert bytes_.is_over() and found[0] != 0 and found[1] <= found[2]
-    return found
+    incarnation, ranges = bytes_.number(8), []
+    while not bytes_.is_over():
+        first, last = bytes_.number(6), bytes_.number(6)
+        assert first <= last and stripe_of(first) == stripe_of(last) == len(ranges)
+        ranges.append((first, last))
+    assert incarnation != 0 and 1 <= len(ranges) <= 32
+    return incarnation, ranges
+
+
+def write_numbers(incarnation, ranges):
+    return incarnation.to_bytes(8, "little") + b"".join(part.to_bytes(6, "little") for pair in ranges for part in pair)
 
 
 def dead(value):
@@ -86,15 +100,17 @@ def push(entries, time_ms, element, order):
 
 def raise_numbers(entries, element, order):
     incarnation, first, last = order.number(8), order.varint(), order.varint()
+    stripes = 1 if order.is_over() else order.varint()
+    stripe = stripe_of(first)
+    assert first <= last and stripe == stripe_of(last) and 1 <= stripes <= 32
     if element not in entries:
         if first == last == 0:
-            entries[element] = struct.pack("<Q", incarnation) + bytes(12), 0
+            entries[element] = write_numbers(incarnation, [(i * STRIPE, i * STRIPE) for i in range(stripes)]), 0
         return
-    old = numbers(entries[element][0])
-    if old[0] == incarnation:
-        first, last = max(first, old[1]), max(last, old[2])
-        entries[element] = (struct.pack("<Q", incarnation) + first.to_bytes(6, "little")
-                            + last.to_bytes(6, "little")), 0
+    old, ranges = numbers(entries[element][0])
+    if old == incarnation:
+        ranges[stripe] = max(first, ranges[stripe][0]), max(last, ranges[stripe][1])
+        entries[element] = write_numbers(incarnation, ranges), 0
 
 
 def change(part, what, time_ms, order):
