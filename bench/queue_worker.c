@@ -18,7 +18,8 @@ static bool fail(void)
     return false;
 }
 
-bool queue_worker_open(struct queue_worker *worker, const char *uri, const char *name)
+bool queue_worker_open(struct queue_worker *worker, const char *uri, const char *name,
+                       uint32_t stripes)
 {
     mcds_options options = MCDS_OPTIONS_INIT;
     mcds_queue_options queue_options = MCDS_QUEUE_OPTIONS_INIT;
@@ -26,6 +27,7 @@ bool queue_worker_open(struct queue_worker *worker, const char *uri, const char 
     options.timeout_ms = TIMEOUT_MS;
     queue_options.visible_ms = VISIBLE_MS;
     queue_options.flags = MCDS_QUEUE_MAY_LOSE;
+    queue_options.stripes = stripes;
     if (mcds_open(uri, &options, &worker->store) == MCDS_OK &&
         mcds_queue_open(worker->store, name, &queue_options, &worker->queue) == MCDS_OK)
         return true;

@@ -12,7 +12,8 @@ struct queue_worker {
 };
 
 /* False: an error was printed on stderr. */
-bool queue_worker_open(struct queue_worker *worker, const char *uri, const char *name);
+bool queue_worker_open(struct queue_worker *worker, const char *uri, const char *name,
+                       uint32_t stripes);
 /* Ends the job that it holds. */
 void queue_worker_close(struct queue_worker *worker);
 bool queue_worker_fill(struct queue_worker *worker, uint32_t jobs);

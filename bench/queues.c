@@ -5,7 +5,9 @@
  *   in memory   mcds on memcached, a consumer group of a stream of Redis, and beanstalkd
  *   durable     mcds on lmdb with sync=full, Redis with appendfsync always, and beanstalkd with
  *               -f0: each answers when the change is on the disk
- *   depths      mcds with a million jobs against mcds with fewer */
+ *   depths      mcds with a million jobs against mcds with fewer
+ *
+ * With 64 workers, the queue of mcds has 8 stripes, and is also compared with one that has 1. */
 #include "queues.h"
 
 #include <stdlib.h>
@@ -21,6 +23,8 @@
 #define DURABLE 0.5 /* of Redis with appendfsync always */
 #define ROUNDS 9
 #define LONGER 4 /* factor for a durable round, because a commit takes milliseconds */
+#define MANY_WORKERS 64
+#define STRIPES 8 /* for many workers */
 
 /* A queue with `depth` jobs, and the workers on it. */
 struct subject {
@@ -31,7 +35,8 @@ struct subject {
     struct process_pool_job job;
     const struct queue_servers *servers;
     uint32_t depth;
-    char queue[16]; /* of ours: its name */
+    char queue[16];   /* of ours: its name */
+    uint32_t stripes; /* of ours */
     struct process_pool pool;
 };
 
@@ -45,7 +50,8 @@ static void *open_ours(const void *where)
 {
     const struct subject *subject = where;
     struct queue_worker *worker = malloc(sizeof *worker);
-    if (worker == NULL || queue_worker_open(worker, subject->servers->uri, subject->queue))
+    if (worker == NULL ||
+        queue_worker_open(worker, subject->servers->uri, subject->queue, subject->stripes))
         return worker;
     free(worker);
     return NULL;
@@ -60,7 +66,8 @@ static void close_ours(void *state)
 static bool fill_ours(const struct subject *subject, uint32_t jobs)
 {
     struct queue_worker worker;
-    if (!queue_worker_open(&worker, subject->servers->fill_uri, subject->queue))
+    if (!queue_worker_open(&worker, subject->servers->fill_uri, subject->queue,
+                           subject->stripes))
         return false;
     bool fine = queue_worker_fill(&worker, jobs);
     queue_worker_close(&worker);
@@ -121,13 +128,16 @@ static bool fill_beanstalkd(const struct subject *subject, uint32_t jobs)
 }
 
 static void set_ours(struct subject *subject, const struct queue_servers *servers,
-                     const char *queue)
+                     uint32_t stripes, uint32_t depth)
 {
-    *subject = (struct subject){.name = "mcds",
-                                .fill = fill_ours,
+    *subject = (struct subject){.fill = fill_ours,
                                 .job = {open_ours, queue_worker_run, close_ours, subject},
-                                .servers = servers};
-    (void)snprintf(subject->queue, sizeof subject->queue, "%s", queue);
+                                .servers = servers,
+                                .stripes = stripes};
+    (void)snprintf(subject->name, sizeof subject->name, "mcds, %u stripe%s", (unsigned)stripes,
+                   stripes == 1 ? "" : "s");
+    (void)snprintf(subject->queue, sizeof subject->queue, "jobs%u-%u", (unsigned)depth,
+                   (unsigned)stripes);
 }
 
 static void set_theirs(struct subject *redis, struct subject *beanstalkd,
@@ -163,13 +173,13 @@ static bool top_up(struct subject *subject, uint32_t depth)
 }
 
 /* The first subject against the others. */
-static bool compare(struct bench *bench, const char *work, struct subject *subjects,
+static bool compare(struct bench *bench, const char *work, struct subject *const *subjects,
                     uint32_t count, uint32_t workers)
 {
     struct comparison comparison = {.work = work, .step = workers, .count = count};
     bool fine = true;
     for (uint32_t i = 0; i < count; i++) {
-        struct subject *subject = &subjects[i];
+        struct subject *subject = subjects[i];
         fine = fine && (subject->skipped != NULL ||
                         process_pool_open(&subject->pool, workers, &subject->job));
         comparison.list[i] = (struct contestant){.name = subject->name,
@@ -181,7 +191,7 @@ static bool compare(struct bench *bench, const char *work, struct subject *subje
     if (fine)
         comparison_run(bench, &comparison);
     for (uint32_t i = 0; i < count; i++)
-        process_pool_close(&subjects[i].pool);
+        process_pool_close(&subjects[i]->pool);
     return fine;
 }
 
@@ -195,9 +205,12 @@ static bool compare_with_others(struct bench *bench, struct queue_servers *serve
     static const struct scene scenes[] = {{100, 1},     {100, 8},     {100, 64},
                                           {10000, 1},   {10000, 8},   {10000, 64},
                                           {1000000, 1}, {1000000, 8}, {1000000, 64}};
-    static struct subject subjects[3];
-    set_ours(&subjects[0], servers, "jobs");
-    set_theirs(&subjects[1], &subjects[2], servers);
+    static struct subject one, striped, redis, beanstalkd;
+    struct subject *const few[] = {&one, &redis, &beanstalkd};
+    struct subject *const many[] = {&striped, &redis, &beanstalkd, &one};
+    set_ours(&one, servers, 1, 0);
+    set_ours(&striped, servers, STRIPES, 0);
+    set_theirs(&redis, &beanstalkd, servers);
     bool fine = true;
     for (size_t i = 0; i < sizeof scenes / sizeof scenes[0] && fine; i++) {
         char work[80];
@@ -205,11 +218,14 @@ static bool compare_with_others(struct bench *bench, struct queue_servers *serve
                        (unsigned)scenes[i].depth, (unsigned)scenes[i].workers);
         if (!comparison_is_wanted(bench, work))
             continue;
+        bool is_many = scenes[i].workers >= MANY_WORKERS;
+        struct subject *const *subjects = is_many ? many : few;
+        const uint32_t count = is_many ? 4 : 3;
         fine = queue_servers_hurry(servers, true);
-        for (size_t k = 0; k < 3; k++)
-            fine = fine && top_up(&subjects[k], scenes[i].depth);
+        for (uint32_t k = 0; k < count; k++)
+            fine = fine && top_up(subjects[k], scenes[i].depth);
         fine = fine && queue_servers_hurry(servers, false) &&
-               compare(bench, work, subjects, 3, scenes[i].workers);
+               compare(bench, work, subjects, count, scenes[i].workers);
     }
     return fine;
 }
@@ -218,15 +234,17 @@ static bool compare_depths(struct bench *bench, const struct queue_servers *serv
 {
     static const uint32_t depths[] = {1000000, 100, 1000, 10000, 100000};
     static const uint32_t workers[] = {1, 8, 64};
-    static struct subject subjects[sizeof depths / sizeof depths[0]];
+    static struct subject few[sizeof depths / sizeof depths[0]];
+    static struct subject many[sizeof depths / sizeof depths[0]];
     const uint32_t count = sizeof depths / sizeof depths[0];
     bool fine = true;
     for (uint32_t i = 0; i < count; i++) {
-        char queue[16];
-        (void)snprintf(queue, sizeof queue, "jobs%u", (unsigned)depths[i]);
-        set_ours(&subjects[i], servers, queue);
-        subjects[i].goal = FLAT;
-        (void)snprintf(subjects[i].name, sizeof subjects[i].name, "mcds with %u jobs",
+        set_ours(&few[i], servers, 1, depths[i]);
+        set_ours(&many[i], servers, STRIPES, depths[i]);
+        few[i].goal = many[i].goal = FLAT;
+        (void)snprintf(few[i].name, sizeof few[i].name, "mcds with %u jobs",
+                       (unsigned)depths[i]);
+        (void)snprintf(many[i].name, sizeof many[i].name, "mcds with %u jobs",
                        (unsigned)depths[i]);
     }
     for (size_t i = 0; i < sizeof workers / sizeof workers[0] && fine; i++) {
@@ -235,8 +253,11 @@ static bool compare_depths(struct bench *bench, const struct queue_servers *serv
                        (unsigned)depths[0], (unsigned)workers[i]);
         if (!comparison_is_wanted(bench, work))
             continue;
-        for (uint32_t k = 0; k < count; k++)
-            fine = fine && top_up(&subjects[k], depths[k]);
+        struct subject *subjects[sizeof depths / sizeof depths[0]];
+        for (uint32_t k = 0; k < count; k++) {
+            subjects[k] = workers[i] >= MANY_WORKERS ? &many[k] : &few[k];
+            fine = fine && top_up(subjects[k], depths[k]);
+        }
         fine = fine && compare(bench, work, subjects, count, workers[i]);
     }
     return fine;

@@ -23,6 +23,8 @@
 #define NS_PER_MS INT64_C(1000000)
 /* Two or three such jobs fill a part. */
 #define JOB_LENGTH 3000
+/* Of every second world; the others have one. */
+#define STRIPES 3
 
 enum { TAG_PUSH = 1, TAG_NEXT, TAG_DONE, TAG_AGAIN, TAG_LONGER, TAG_WORK, TAG_PAUSE };
 
@@ -38,6 +40,7 @@ struct world {
     bool loses; /* the server may forget */
     bool skews; /* clocks differ, so claims may overlap */
     uint64_t seed;
+    uint32_t stripes;
     struct job jobs[JOBS];
     struct worker *workers;
     uint32_t worker_count;
@@ -290,6 +293,7 @@ static void open_worker(struct worker *worker, mcds_store *store)
 {
     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
     options.visible_ms = VISIBLE_MS;
+    options.stripes = worker->world->stripes;
     options.flags = MCDS_QUEUE_MAY_LOSE;
     assert_int_equal(mcds_queue_open(store, "jobs", &options, &worker->queue), MCDS_OK);
 }
@@ -310,6 +314,7 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
     static struct worker workers[CLIENTS_MAX];
     mcds_sim_client *client;
     world.seed = options.seed;
+    world.stripes = options.seed % 2 == 0 ? 1 : STRIPES;
     world.workers = workers;
     world.worker_count = world.pushers = CLIENTS;
     assert_int_equal(play_open(&options, &world.sim), MCDS_OK);

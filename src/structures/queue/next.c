@@ -137,32 +137,36 @@ static enum mcds__step end_stripe(struct mcds__queue_next *next, int64_t wake_ms
         return end_round(next);
     next->stripe = (next->stripe + 1) % stripes;
     next->from = 0;
-    return try_stripe(next);
+    return next->has_read ? try_stripe(next) : next_ask_numbers(next);
 }
 
-/* Pass the stripes that the handle knows now. */
-static void begin_stripes(struct mcds__queue_next *next)
+/* The numbers are of another queue than in the last step, or this is the first step of a round.
+ * True: the handle may not know the present parts of the stripe. */
+static bool enter_queue(struct mcds__queue_next *next, uint64_t incarnation)
 {
+    mcds_queue *queue = next->work.queue;
+    bool is_other;
+    next->incarnation = incarnation;
     next->passed = 0;
+    next->wake_ms = INT64_MAX;
     next->from = 0;
-    next->stripe = mcds__queue_pick_next_stripe(next->work.queue);
-    next->incarnation = mcds__queue_range(next->work.queue, next->stripe).incarnation;
+    next->stripe = mcds__queue_pick_stripe(queue, &queue->next, &is_other);
+    return is_other;
 }
 
-/* Claim in the stripe, or in the next one. If the numbers were those of a dropped queue, pass the
- * stripes of the present one. */
+/* Claim in the stripe, or in the next one. */
 static enum mcds__step try_stripe(struct mcds__queue_next *next)
 {
     mcds_queue *queue = next->work.queue;
-    struct mcds__queue_range range = mcds__queue_range(queue, next->stripe);
     int64_t wake_ms;
-    if (range.incarnation != next->incarnation) {
-        begin_stripes(next);
-        range = mcds__queue_range(queue, next->stripe);
-    }
-    if (range.incarnation == 0)
+    uint64_t incarnation = mcds__queue_incarnation(queue);
+    if (incarnation == 0)
         return next->has_read ? end_round(next) : next_ask_numbers(next);
-    next->incarnation = range.incarnation;
+    if (incarnation != next->incarnation && enter_queue(next, incarnation) && !next->has_read)
+        return next_ask_numbers(next);
+    struct mcds__queue_range range = mcds__queue_range(queue, next->stripe);
+    if (range.incarnation == 0) /* another thread has dropped it */
+        return end_stripe(next, INT64_MAX);
     if (mcds__queue_unfinished(queue, next->stripe) > range.first && !next->leaves_finished) {
         next->stage = NEXT_FINISH;
         mcds__queue_finish_begin(&next->finish, next->stripe);
@@ -178,8 +182,8 @@ static enum mcds__step try_stripe(struct mcds__queue_next *next)
 static enum mcds__step next_begin_round(struct mcds__queue_next *next)
 {
     next->has_read = false;
+    next->incarnation = 0;
     next->wake_ms = INT64_MAX;
-    begin_stripes(next);
     return try_stripe(next);
 }
 
@@ -343,6 +347,8 @@ static enum mcds__step next_take_claim(struct mcds__queue_next *next)
         return take_lost_part(next);
     if (next->base.result != MCDS_OK)
         return step;
+    mcds__queue_note_use(next->work.queue, &next->work.queue->next, next->stripe, 1,
+                         update->rewrite.is_outrun);
     next->claim_code = (int)update->code;
     next->claim_number = update->number & ~MCDS__JOBS_WAS_LOST;
     if (next->job->is_held)

@@ -59,6 +59,14 @@ struct mcds__queue_range mcds__queue_range(mcds_queue *queue, uint32_t stripe)
     return range;
 }
 
+uint64_t mcds__queue_incarnation(mcds_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    uint64_t incarnation = queue->numbers.incarnation;
+    pthread_mutex_unlock(&queue->mutex);
+    return incarnation;
+}
+
 uint32_t mcds__queue_stripes(mcds_queue *queue)
 {
     pthread_mutex_lock(&queue->mutex);
@@ -72,25 +80,43 @@ static uint32_t stripe_after(const mcds_queue *queue, uint32_t stripe)
     return stripe + 1 < queue->numbers.stripes ? stripe + 1 : 0;
 }
 
-uint32_t mcds__queue_pick_push_stripe(mcds_queue *queue)
+/* The mutex is held. */
+static void begin_stay(const mcds_queue *queue, struct mcds__queue_stay *stay, uint32_t stripe)
+{
+    *stay = (struct mcds__queue_stay){.stripe = stripe,
+                                      .since_ms = mcds__wall_ms(queue->keyed.map.env)};
+}
+
+/* The mutex is held. A clock that was set back ends a stay too. */
+static bool is_stay_over(const mcds_queue *queue, const struct mcds__queue_stay *stay)
+{
+    int64_t ms = mcds__wall_ms(queue->keyed.map.env) - stay->since_ms;
+    return stay->uses >= MCDS__QUEUE_USES_MAX || stay->outrun >= MCDS__QUEUE_OUTRUN_MAX ||
+           ms >= MCDS__QUEUE_STAY_MS || ms < 0;
+}
+
+uint32_t mcds__queue_pick_stripe(mcds_queue *queue, struct mcds__queue_stay *stay,
+                                 bool *is_other_out)
 {
     pthread_mutex_lock(&queue->mutex);
-    uint32_t stripe = queue->push_stripe;
-    queue->push_stripe = stripe_after(queue, stripe);
+    assert(stay == &queue->push || stay == &queue->next);
+    *is_other_out = queue->numbers.stripes > 1 && is_stay_over(queue, stay);
+    if (*is_other_out)
+        begin_stay(queue, stay, stripe_after(queue, stay->stripe));
+    uint32_t stripe = stay->stripe;
     pthread_mutex_unlock(&queue->mutex);
     return stripe;
 }
 
-uint32_t mcds__queue_pick_next_stripe(mcds_queue *queue)
+void mcds__queue_note_use(mcds_queue *queue, struct mcds__queue_stay *stay, uint32_t stripe,
+                          size_t uses, bool is_outrun)
 {
     pthread_mutex_lock(&queue->mutex);
-    if (queue->repeats++ == MCDS__QUEUE_REPEATS) {
-        queue->repeats = 1;
-        queue->next_stripe = stripe_after(queue, queue->next_stripe);
+    if (stripe == stay->stripe && stay->uses < MCDS__QUEUE_USES_MAX) {
+        stay->uses += uses < MCDS__QUEUE_USES_MAX ? (uint32_t)uses : MCDS__QUEUE_USES_MAX;
+        stay->outrun += is_outrun;
     }
-    uint32_t stripe = queue->next_stripe;
     pthread_mutex_unlock(&queue->mutex);
-    return stripe;
 }
 
 /* The mutex is held. */
@@ -148,9 +174,8 @@ static void learn_another(mcds_queue *queue, const struct mcds__jobs_numbers *nu
 {
     uint64_t drawn = mcds__random_u64(queue->keyed.map.env);
     queue->numbers = *numbers;
-    queue->repeats = 0;
-    queue->next_stripe = (uint32_t)(drawn >> 32) % numbers->stripes;
-    queue->push_stripe = (uint32_t)drawn % numbers->stripes;
+    begin_stay(queue, &queue->next, (uint32_t)(drawn >> 32) % numbers->stripes);
+    begin_stay(queue, &queue->push, (uint32_t)drawn % numbers->stripes);
     memset(queue->is_idle, 0, sizeof queue->is_idle);
     memset(queue->look_ms, 0, sizeof queue->look_ms);
 }
@@ -160,7 +185,7 @@ void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbe
     pthread_mutex_lock(&queue->mutex);
     if (numbers == NULL) {
         queue->numbers.incarnation = queue->numbers.stripes = 0;
-        queue->next_stripe = queue->push_stripe = 0;
+        queue->next.stripe = queue->push.stripe = 0;
     } else if (queue->numbers.incarnation != numbers->incarnation) {
         learn_another(queue, numbers);
     }
@@ -185,8 +210,8 @@ void mcds__queue_set_idle(mcds_queue *queue, uint32_t stripe, bool is_idle)
 {
     pthread_mutex_lock(&queue->mutex);
     queue->is_idle[stripe] = is_idle;
-    if (!is_idle && stripe < queue->numbers.stripes)
-        queue->next_stripe = stripe;
+    if (!is_idle && stripe < queue->numbers.stripes && stripe != queue->next.stripe)
+        begin_stay(queue, &queue->next, stripe);
     pthread_mutex_unlock(&queue->mutex);
 }
 

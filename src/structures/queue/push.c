@@ -6,7 +6,7 @@
  *   SKIP     the key of a part that was never made is lost: put a mark, and open the next one
  *   RAISE    a part was opened: raise the number of the last one
  *
- * Each record goes to the next stripe of the queue.
+ * A handle stays in a stripe for some jobs, and then changes to the next one.
  *
  * A dead job is put at a place of its own instead, in a part that no push makes. */
 #include <assert.h>
@@ -166,8 +166,9 @@ static enum mcds__step begin_push(struct queue_push *push)
     mcds_queue *queue = push->work.queue;
     if (push->pushed == push->count)
         return mcds__operation_finish(&push->base, MCDS_OK);
-    struct mcds__queue_range range = mcds__queue_range(queue,
-                                                       mcds__queue_pick_push_stripe(queue));
+    bool is_other;
+    uint32_t stripe = mcds__queue_pick_stripe(queue, &queue->push, &is_other);
+    struct mcds__queue_range range = mcds__queue_range(queue, stripe);
     push->incarnation = range.incarnation;
     if (range.incarnation == 0)
         return push_ask_numbers(push);
@@ -235,7 +236,9 @@ static enum mcds__step push_take_make(struct queue_push *push)
         mcds__jobs_begin_numbers(push->incarnation, push->made, &made);
         mcds__queue_learn(queue, &made);
         push->is_fresh = true;
-        push->part = made.list[mcds__queue_pick_push_stripe(queue) % made.stripes].first;
+        bool is_other;
+        uint32_t stripe = mcds__queue_pick_stripe(queue, &queue->push, &is_other);
+        push->part = made.list[stripe % made.stripes].first;
         push->opens = true;
         return ask_push(push);
     }
@@ -248,6 +251,9 @@ static enum mcds__step push_take_make(struct queue_push *push)
 static enum mcds__step note_pushed(struct queue_push *push)
 {
     push->pushed += push->in_order;
+    mcds__queue_note_use(push->work.queue, &push->work.queue->push,
+                         mcds__jobs_stripe_of(push->part), push->in_order,
+                         push->work.update.rewrite.is_outrun);
     assert(push->in_order > 0 && push->pushed <= push->count);
     push->refusals = 0;
     if (push->pushed_out != NULL)

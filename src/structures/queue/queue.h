@@ -13,9 +13,9 @@
  * So does the number of stripes, which `h` has from its making on.
  *
  * A worker begins at the first part of a stripe, and takes the next one if a part is closed and has
- * no job that is due. If the stripe has none, it goes to the next stripe. A push uses the last
- * part of a stripe, and the next push of the handle that of the next stripe. The parts of a stripe
- * are numbered in sequence. The numbers may be too small, but never too large:
+ * no job that is due. If the stripe has none, it goes to the next stripe. A pusher uses the last
+ * part of a stripe. Both stay in a stripe for some calls, and then change to the next one. The parts of a stripe are numbered in
+ * sequence. The numbers may be too small, but never too large:
  *
  *   open    a pusher that finds part P closed reads the numbers. If P is the last one, it opens
  *           P + 1 with its push, and then raises the number of the last part.
@@ -35,9 +35,13 @@
 
 /* The number of parts, of all stripes, for which a handle remembers when to read them again. */
 #define MCDS__QUEUE_WINDOW 1024
-/* Claims in sequence that begin at one stripe: a claim in the part of the previous job also ends
- * that job, and a job of another stripe waits for no more of them. */
-#define MCDS__QUEUE_REPEATS 32
+/* A handle changes to the next stripe after so many claims or jobs, after so much time, or after
+ * so many rewrites of a part that others have prevented. Without the last, a crowded stripe would
+ * become more crowded, because its workers leave it more slowly. After a change the handle does not
+ * know the present parts of its stripe. */
+#define MCDS__QUEUE_USES_MAX 256
+#define MCDS__QUEUE_STAY_MS 1000
+#define MCDS__QUEUE_OUTRUN_MAX 4
 /* A part without a job that is due is read again after this time at the latest: another worker
  * may have given a job back. */
 #define MCDS__QUEUE_LOOK_MS 5000
@@ -46,6 +50,14 @@
 
 #define MCDS__QUEUE_ELEMENT_MAX 24
 
+/* The stripe that the claims of a handle begin at, or that its pushes use. */
+struct mcds__queue_stay {
+    uint32_t stripe;
+    uint32_t uses; /* claims, or jobs that were pushed */
+    uint32_t outrun;
+    int64_t since_ms; /* wall time of the first use */
+};
+
 struct mcds_queue {
     struct mcds__keyed keyed;
     uint32_t visible_ms;
@@ -53,9 +65,8 @@ struct mcds_queue {
     uint32_t stripes;                  /* that the caller asks for; 0: those of the queue */
     pthread_mutex_t mutex;             /* guards all that follows */
     struct mcds__jobs_numbers numbers; /* incarnation 0: not known */
-    uint32_t push_stripe;              /* of the next push */
-    uint32_t next_stripe;              /* at which a claim begins */
-    uint32_t repeats;                  /* claims that have begun there */
+    struct mcds__queue_stay push;
+    struct mcds__queue_stay next;
     /* Of a stripe: the last claim found no job, so the next one looks first. */
     bool is_idle[MCDS__JOBS_STRIPES_MAX];
     /* Each stripe has an equal share, with a part at its number modulo the share: the part is not
@@ -70,11 +81,16 @@ struct mcds__queue_range {
     uint64_t last;
 };
 struct mcds__queue_range mcds__queue_range(mcds_queue *queue, uint32_t stripe);
+uint64_t mcds__queue_incarnation(mcds_queue *queue);
 /* The number of stripes; 0: not known. */
 uint32_t mcds__queue_stripes(mcds_queue *queue);
-/* The stripe of a push, or at which a claim begins. */
-uint32_t mcds__queue_pick_push_stripe(mcds_queue *queue);
-uint32_t mcds__queue_pick_next_stripe(mcds_queue *queue);
+/* The stripe of a use, which is one of queue->push or queue->next. *is_other_out: the handle has
+ * changed to it just now. */
+uint32_t mcds__queue_pick_stripe(mcds_queue *queue, struct mcds__queue_stay *stay,
+                                 bool *is_other_out);
+/* The stripe was used. */
+void mcds__queue_note_use(mcds_queue *queue, struct mcds__queue_stay *stay, uint32_t stripe,
+                          size_t uses, bool is_outrun);
 /* Learn the numbers that the store has; NULL: there is no queue. */
 void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbers);
 /* Raise the numbers of a stripe to at least these. No effect if the handle knows another
