@@ -127,8 +127,9 @@ static void write_difference(char *out, size_t capacity, const mcds_error *error
     write_option(option, error);
     write_value(found, error->option, error->found_number);
     write_value(wanted, error->option, error->wanted_max);
-    (void)snprintf(out, capacity, "it was made with %s %s, not %s; %s", option, found, wanted,
-                   accepts_any(error) ? "leave the option out" : "give that");
+    (void)snprintf(out, capacity, "it %s %s %s, not %s; %s",
+                   strcmp(error->noun, "semaphore") == 0 ? "has" : "was made with", option,
+                   found, wanted, accepts_any(error) ? "leave the option out" : "give that");
 }
 
 static void write_range(char *out, size_t capacity, const mcds_error *error)

@@ -288,9 +288,10 @@ int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
         failed.option = why->option;
         failed.found_number = why->found;
     } else if (why->cause == MCDS_CAUSE_OPTION_DIFFERS) {
-        (void)snprintf(reason, sizeof reason, "it was made with %s %lld, not %lld; %s",
-                       failed.option, (long long)failed.found_number,
-                       (long long)failed.wanted_max, why->text);
+        bool may_be_resized = why == MCDS__WHY(PERMITS_DIFFER);
+        (void)snprintf(reason, sizeof reason, "it %s %s %lld, not %lld; %s",
+                       may_be_resized ? "has" : "was made with", failed.option,
+                       (long long)failed.found_number, (long long)failed.wanted_max, why->text);
         failed.reason = reason;
     } else if (why->cause == MCDS_CAUSE_CALLBACK_FAILED && failed.found_number != 0) {
         (void)snprintf(reason, sizeof reason, "%s: it returned %lld", why->text,

@@ -428,7 +428,8 @@
     O(NO_STRIPES, OPTION_DIFFERS, "stripes", 0,                                                \
       "this counter was made without stripes; open it the same way")                           \
     X(OPTION_DIFFERS, OPTION_DIFFERS, "open it the same way")                                  \
-    X(OPTION_DIFFERS_OR_0, OPTION_DIFFERS, "open it with 0 to accept that")
+    X(OPTION_DIFFERS_OR_0, OPTION_DIFFERS, "open it with 0 to accept that")                    \
+    X(PERMITS_DIFFER, OPTION_DIFFERS, "open it with 0 to accept that")
 /* clang-format on */
 
 enum mcds__reason_id {

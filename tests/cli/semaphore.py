@@ -73,6 +73,10 @@ class SemaphoreTest(ProcessTest):
         slot = self.semaphore("run", "job", "--permits", "3", "--", "sh", "-c", 'echo "$MCDS_SLOT $MCDS_LOCK_NAME"')
         self.assertEqual(slot.stdout, "0 job\n")
         self.assertEqual(self.semaphore("run", "job", "--", "sh", "-c", "exit 9").returncode, 9)
+        self.assertEqual(self.semaphore("resize", "job", "5").stdout, "resized\n")
+        other = self.semaphore("run", "job", "--permits", "4", "--", "true")
+        self.assertEqual(other.returncode, 64)
+        self.assertIn("it has --permits 5, not 4; give that", other.stderr)
         self.assertEqual(self.semaphore("drop", "job").stdout, "dropped\n")
 
     def test_a_new_semaphore_needs_permits(self):

@@ -213,15 +213,19 @@ static void another_number_is_refused(struct suite *suite)
     CHECK(MCDS_NOT_FOUND, suite, mcds_semaphore_try_acquire, any, &pair.permits[0]);
     CHECK(MCDS_OK, suite, mcds_semaphore_try_acquire, pair.mine, &pair.permits[0]);
     CHECK(MCDS_INVALID, suite, mcds_semaphore_try_acquire, five, &pair.permits[1]);
-    CHECK_SENTENCE("permits");
+    CHECK_SENTENCE("it has permits 3, not 5; open it with 0 to accept that");
     CHECK(MCDS_OK, suite, mcds_semaphore_try_acquire, any, &pair.permits[1]);
     CHECK(MCDS_OK, suite, mcds_semaphore_resize, any, 5, NULL);
     CHECK_RESULT(MCDS_OK, mcds_semaphore_made_with(suite->store, pair.name, &found));
     assert_int_equal(found.permits, 5);
     CHECK(MCDS_OK, suite, mcds_semaphore_try_acquire, five, &pair.permits[2]);
     CHECK(MCDS_OK, suite, mcds_semaphore_try_acquire, pair.mine, &pair.permits[3]);
+    mcds_semaphore *four = open_semaphore(suite->store, pair.name, 4, 0);
+    CHECK(MCDS_INVALID, suite, mcds_semaphore_try_acquire, four, &pair.permits[4]);
+    CHECK_SENTENCE("it has permits 5, not 4; open it with 0 to accept that");
     release_many(suite, &pair, 4);
     mcds_semaphore_close(any);
+    mcds_semaphore_close(four);
     mcds_semaphore_close(five);
     close_pair(&pair);
 }

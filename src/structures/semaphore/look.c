@@ -57,7 +57,7 @@ int mcds__semaphore_learn(mcds_semaphore *semaphore, struct mcds__operation *ope
     uint32_t wanted = semaphore->wanted;
     if (wanted != 0 && wanted != settings.made && wanted != settings.permits) {
         (void)mcds__operation_differ(
-            operation, MCDS__WHY(OPTION_DIFFERS_OR_0),
+            operation, MCDS__WHY(PERMITS_DIFFER),
             (struct mcds__difference){"permits", wanted, (int64_t)settings.permits});
         return operation->result;
     }
