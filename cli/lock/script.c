@@ -122,6 +122,10 @@ static int import(struct session *session, const struct command *command,
         return status;
     int result = mcds_lock_import(session->store, command->arguments[0], token, lock_out,
                                   lease_out);
+    if (result == MCDS_INVALID) {
+        token_blame(place, mcds_last_error()->reason, why, sizeof why);
+        return refuse(session, command, STATUS_USAGE, why);
+    }
     return result == MCDS_OK ? STATUS_DONE
                              : report(&session->output, command, NULL, result, NULL);
 }

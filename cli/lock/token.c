@@ -14,6 +14,9 @@
 #include "io/exit.h"
 #include "io/output.h"
 
+/* Of standard input, where --token may have been forgotten. */
+#define ELSEWHERE "give the token with --token FILE or --token-fd N"
+
 struct token_place token_place_of(const struct command *command, int standard_fd)
 {
     struct token_place place = {.fd = standard_fd};
@@ -24,12 +27,13 @@ struct token_place token_place_of(const struct command *command, int standard_fd
     return place;
 }
 
-/* Writes why the place cannot be used. */
-static void say_why(const struct token_place *place, const char *why, char *sentence,
-                    size_t capacity)
+void token_blame(const struct token_place *place, const char *why, char *sentence,
+                 size_t capacity)
 {
     if (place->path != NULL)
         (void)snprintf(sentence, capacity, "the token %.200s: %s", place->path, why);
+    else if (place->fd == STDIN_FILENO)
+        (void)snprintf(sentence, capacity, "the token on standard input: %s; " ELSEWHERE, why);
     else
         (void)snprintf(sentence, capacity, "the token on descriptor %d: %s", place->fd, why);
 }
@@ -45,7 +49,7 @@ static int check_descriptor(const struct token_place *place, char *sentence, siz
 {
     if (is_open_for(place, O_WRONLY))
         return STATUS_DONE;
-    say_why(place, "it is not open for writing", sentence, capacity);
+    token_blame(place, "it is not open for writing", sentence, capacity);
     return STATUS_USAGE;
 }
 
@@ -70,18 +74,18 @@ int token_check(const struct token_place *place, char *sentence, size_t capacity
         bool is_ours = S_ISREG(facts.st_mode) && facts.st_uid == geteuid();
         if (is_ours && facts.st_size == 0)
             return STATUS_DONE;
-        say_why(place,
-                is_ours ? "the file exists, and may be the token of another holder; give "
-                          "another name, or remove it when its lease has ended"
-                        : "it is not a regular file of this user",
-                sentence, capacity);
+        token_blame(place,
+                    is_ours ? "the file exists, and may be the token of another holder; give "
+                              "another name, or remove it when its lease has ended"
+                            : "it is not a regular file of this user",
+                    sentence, capacity);
         return STATUS_USAGE;
     }
     int reason = errno;
     write_directory(place->path, directory);
     if (reason == ENOENT && access(directory, W_OK | X_OK) == 0)
         return STATUS_DONE;
-    say_why(place, strerror(reason == ENOENT ? errno : reason), sentence, capacity);
+    token_blame(place, strerror(reason == ENOENT ? errno : reason), sentence, capacity);
     return STATUS_IO;
 }
 
@@ -156,18 +160,18 @@ static int read_file(const struct token_place *place, char text_out[MCDS_LEASE_T
     struct stat facts;
     int fd = open(place->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) {
-        say_why(place, "there is no such file; the lease was released, or never acquired",
-                sentence, capacity);
+        token_blame(place, "there is no such file; the lease was released, or never acquired",
+                    sentence, capacity);
         return STATUS_NO;
     }
     bool is_regular = fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
     bool is_link = fd < 0 && errno == ELOOP;
     bool is_read = is_regular && read_line(fd, text_out);
     if (!is_read)
-        say_why(place,
-                (fd >= 0 && !is_regular) || is_link ? "it is not a regular file"
-                                                    : strerror(errno),
-                sentence, capacity);
+        token_blame(place,
+                    (fd >= 0 && !is_regular) || is_link ? "it is not a regular file"
+                                                        : strerror(errno),
+                    sentence, capacity);
     if (fd >= 0)
         (void)close(fd);
     return is_read                               ? STATUS_DONE
@@ -175,25 +179,33 @@ static int read_file(const struct token_place *place, char text_out[MCDS_LEASE_T
                                                  : STATUS_IO;
 }
 
-int token_read(const struct token_place *place, char text_out[MCDS_LEASE_TEXT], char *sentence,
-               size_t capacity)
+static int read_descriptor(const struct token_place *place, char text_out[MCDS_LEASE_TEXT],
+                           char *sentence, size_t capacity)
 {
-    text_out[0] = '\0';
-    if (place->path != NULL)
-        return read_file(place, text_out, sentence, capacity);
     if (!is_open_for(place, O_RDONLY)) {
-        say_why(place, "it is not open for reading", sentence, capacity);
+        token_blame(place, "it is not open for reading", sentence, capacity);
         return STATUS_USAGE;
     }
     if (isatty(place->fd) == 1) {
-        say_why(place, "it is a terminal; give the token with --token FILE or --token-fd N",
-                sentence, capacity);
+        token_blame(place, "it is a terminal", sentence, capacity);
         return STATUS_USAGE;
     }
     if (read_line(place->fd, text_out))
         return STATUS_DONE;
-    say_why(place, strerror(errno), sentence, capacity);
+    token_blame(place, strerror(errno), sentence, capacity);
     return STATUS_IO;
+}
+
+int token_read(const struct token_place *place, char text_out[MCDS_LEASE_TEXT], char *sentence,
+               size_t capacity)
+{
+    text_out[0] = '\0';
+    int status = place->path != NULL ? read_file(place, text_out, sentence, capacity)
+                                     : read_descriptor(place, text_out, sentence, capacity);
+    if (status != STATUS_DONE || text_out[0] != '\0')
+        return status;
+    token_blame(place, "it is empty", sentence, capacity);
+    return STATUS_USAGE;
 }
 
 void token_remove(const struct token_place *place)

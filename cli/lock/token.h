@@ -26,6 +26,9 @@ bool token_write(const struct token_place *place, const char *text);
  * STATUS_NO: there is no such file. */
 int token_read(const struct token_place *place, char text_out[MCDS_LEASE_TEXT], char *sentence,
                size_t capacity);
+/* Writes what is wrong with the token, or with its place. */
+void token_blame(const struct token_place *place, const char *why, char *sentence,
+                 size_t capacity);
 /* Removes the file of a lease that has ended. */
 void token_remove(const struct token_place *place);
 

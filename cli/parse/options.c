@@ -192,7 +192,7 @@ static bool unknown_option(struct reader *reader, const char *typed)
                             near);
     for (int id = 0; id < OPTION_COUNT; id++)
         if (typed[1] == '-' && strcmp(options[id].word, typed + 2) == 0)
-            return no_option(reader, typed);
+            return !reader_mistook_verb(reader, id) && no_option(reader, typed);
     const struct verb *verb = reader->command->verb;
     const char *number = verb != NULL && typed[1] == 'n' ? number_option(verb) : NULL;
     if (number != NULL)
@@ -294,6 +294,8 @@ static bool one_too_many(struct reader *reader, const char *typed)
 {
     char what[MISTAKE_MAX / 2];
     bool has_way = reader->options_over || reader_has_way_ahead(reader);
+    if (reader_mistook_verb(reader, -1))
+        return false;
     (void)snprintf(what, sizeof what,
                    takes_program(reader->command->verb) && !has_way
                        ? "'%.60s': the command to run comes after --"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "help/usage.h"
+#include "parse/synonyms.h"
 #include "table/commands.h"
 
 bool is_end_of_options(const char *word)
@@ -228,6 +229,28 @@ bool reader_runs_verb_of_whole(struct reader *reader)
         "'%s -- %s -- COMMAND'",
         noun, verb->word, noun, is_named ? name : "NAME", verb->word, noun, verb->word);
     return true;
+}
+
+bool reader_mistook_verb(struct reader *reader, int option_id)
+{
+    const struct command *command = reader->command;
+    const char *typed = command->arguments[0];
+    if (typed == NULL || command->verb != &command->noun->verbs[0] ||
+        !is_whole_command(command->noun))
+        return false;
+    const char *noun = command->noun->word;
+    const char *meant = meant_by(noun, typed);
+    const char *near = nearest_verb(command->noun, typed);
+    bool fits = near != NULL &&
+                (option_id < 0 || is_among(find_verb(command->noun, near)->options, option_id));
+    if (meant != NULL && option_id < 0)
+        (void)reader_wrong(reader, "%s has no verb '%.60s'; %s", noun, typed, meant);
+    else if (fits)
+        (void)reader_wrong(reader,
+                           "%s has no verb '%.60s'; did you mean '%s'? If it is the NAME: "
+                           "'%s %.60s -- COMMAND'",
+                           noun, typed, near, noun, typed);
+    return fits || (meant != NULL && option_id < 0);
 }
 
 const struct verb *reader_verb_of_whole(const struct reader *reader)

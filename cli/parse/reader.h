@@ -27,6 +27,9 @@ const struct verb *reader_verb_of_whole(const struct reader *reader);
 /* Whether that word is a verb and a COMMAND follows, as in `lock acquire -n -- COMMAND`, which is a
  * mistake: the NAME was forgotten, or the verb is one too many. */
 bool reader_runs_verb_of_whole(struct reader *reader);
+/* Whether the NAME of a whole command resembles one of its verbs, as in `lock aquire NAME`: true with
+ * the sentence. `option_id` is an option that the verb must have, or -1. */
+bool reader_mistook_verb(struct reader *reader, int option_id);
 /* Whether a -- follows, or an option that is used instead of a COMMAND. */
 bool reader_has_way_ahead(const struct reader *reader);
 /* Whether the word is --. */

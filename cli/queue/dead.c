@@ -143,10 +143,12 @@ const char *queue_why_not(const struct command *command)
     if (discards && command->arguments[1] != NULL && is_all)
         return "queue discard: an ID and --all exclude each other";
     mcds_job job = MCDS_JOB_INIT;
-    if (command->verb->arguments == takes_receipt &&
-        mcds_queue_job_load(&job, command->arguments[1]) != MCDS_OK)
-        return "queue: the RECEIPT is not one that 'queue next' has printed";
-    return NULL;
+    if (command->verb->arguments != takes_receipt ||
+        mcds_queue_job_load(&job, command->arguments[1]) == MCDS_OK)
+        return NULL;
+    return command->arguments[1][0] == '\0'
+               ? "queue: the RECEIPT is empty; 'queue next' prints it before the job"
+               : "queue: the RECEIPT is not one that 'queue next' has printed";
 }
 
 static int change_dead(struct session *session, const struct command *command, bool retries)

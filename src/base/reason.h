@@ -44,6 +44,9 @@
       "the lease is gone; whether it had ended before the release is not known")               \
     X(LEASE_ENDED_BEFORE, LEASE_OVER,                                                          \
       "the lease had ended before; the work under it may have overlapped with another's")      \
+    X(LEASE_ENDED_OR_RELEASED, LEASE_OVER,                                                     \
+      "the lease had ended or was released before; if it had ended, the work under it may "    \
+      "have overlapped with another's")                                                        \
     X(DELETE_REFUSED, CONTENDED, "the store kept refusing the compare-and-delete")             \
     X(RENEWED_LATE, LEASE_OVER, "renewed, but the answer came after the new deadline")         \
     X(LEASE_ENDED, LEASE_OVER, "the lease had ended; another may have held it since")          \

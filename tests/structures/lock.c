@@ -188,6 +188,7 @@ static void a_lease_is_used_as_it_stands(struct suite *suite)
     CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
     CHECK(MCDS_INVALID, suite, mcds_lock_release, r.mine, &r.lease);
     CHECK(MCDS_LOST, suite, mcds_lock_release, r.mine, &copy);
+    CHECK_SENTENCE("or was released before");
     close_rivals(&r);
 }
 

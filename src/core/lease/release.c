@@ -62,7 +62,7 @@ static enum mcds__step end_gone(struct mcds__lease_call *call,
     uint32_t state = call->lease->state;
     if (call->doubt || (state & MCDS__LEASE_LET_GO) != 0 || (state & MCDS__LEASE_HELD) == 0)
         return mcds__lease_end_lost(call, operation, MCDS_AMBIGUOUS, MCDS__WHY(LEASE_GONE));
-    return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED_BEFORE));
+    return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED_OR_RELEASED));
 }
 
 /* The outcome stays unknown. A release in doubt was applied, or may still be: from now on the

@@ -28,8 +28,29 @@ run lock job -n -- echo free
 run lock acquire job --token a --token-fd 7
 run lock acquire job -n -w 1s
 echo nonsense | mcds lock renew job; echo "-> $?"
+run lock renew job
+: >token
+run lock release job --token token
+run lock release job --token-fd 7 7<token
+echo nonsense >token
+run lock release job --token token
+# a second release
+mcds lock acquire job -t 10m --token twice | tr 0-9 N | tr -s N
+cp twice copy
+run lock release job --token twice
+run lock release job --token copy
 run lock acquire
 run lock renew
+# words that are nearly verbs; a lock may have such a name
+run lock aquire job
+run lock relese job --token token
+run lock relese --token token job
+run lock acquir job -t 5m
+run lock aquire -- echo held
+run lock relese job -- echo held
+run lock unlock job
+run lock drop job
+run lock status job
 # locks of these names
 run lock acquire -- echo held
 run lock acquire -n -- echo held

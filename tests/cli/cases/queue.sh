@@ -27,6 +27,7 @@ mcds queue done r "$receipt" --json
 echo "-> $?"
 run queue count r
 run queue done r 1
+run queue again r ""
 run queue again r
 # that fail
 run queue push f --may-lose bad worse

@@ -67,6 +67,9 @@ counter tak x
 log watch x
 log top x
 array add x a
+cache set x k v
+cache put x k
+cache delete x k
 online get x
 watch
 top
