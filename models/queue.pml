@@ -4,6 +4,7 @@
    ends at its deadline; tries count the claims of a job and are the receipt of its holder. A worker
    that finds a part closed and without jobs opens the next one, raises the head, and then gives the
    part an end: its entry stays longer than any request is under way. Workers die between two steps.
+   Each stripe of a queue is such a sequence of parts; the numbers of all stripes are one entry, and a raise changes one of them.
    A part is rewritten by compare-and-set as any key of a map is (growth.pml), which changes nothing here.
      kept     a job whose push was acknowledged is found from the head until a worker is done
      alone    no job is handed to a second worker while the first one has its claim

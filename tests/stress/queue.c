@@ -4,7 +4,8 @@
  * handed out, a random worker is killed, and another one takes its seat. Every job must be handed
  * out at least once, and ended by an acknowledged done, or by one that its worker was killed in. A
  * job whose done was acknowledged must not be handed out by a call that began after that, nor one
- * whose claim lasts. At the end the queue is empty. STRESS_JOBS: how many. */
+ * whose claim lasts. At the end the queue is empty. On memcached the queue has several stripes.
+ * STRESS_JOBS: how many. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "support/dice.h"
 
 #define WORKERS 8
+#define STRIPES 3
 #define TIMEOUT_MS 60000
 #define VISIBLE_MS 500
 #define WAIT_MS 50
@@ -100,6 +102,7 @@ static bool open_queue(const char *uri, mcds_store **store, mcds_queue **queue)
     options.timeout_ms = TIMEOUT_MS;
     queue_options.visible_ms = VISIBLE_MS;
     queue_options.flags = MCDS_QUEUE_MAY_LOSE;
+    queue_options.stripes = strncmp(uri, "lmdb:", 5) == 0 ? 1 : STRIPES;
     return (mcds_open(uri, &options, store) == MCDS_OK &&
             mcds_queue_open(*store, "stress", &queue_options, queue) == MCDS_OK) ||
            COMPLAIN("open: %s", mcds_errmsg());
