@@ -117,19 +117,21 @@ const struct verb top_verbs[] = {
      .options = BIT(OPTION_NOUN) | BIT(OPTION_INTERVAL) | BIT(OPTION_ONCE),
      .run = top_run,
      .columns = reading_columns,
-     .help = "Show the store, and read it again every --interval: the commands per second of "
-             "the memcached servers, or the commits per second of the lmdb file; the value of "
-             "each counter, visitors and online, and the number of waiting jobs of each queue, "
-             "with the change per second; the mode (exclusive or shared:N), the holder (of N, "
-             "one) and the seconds left of each lock; the name of each semaphore; and the last "
-             "events of a log. "
-             "Keys: q quits; p pauses; s sorts by change, value or name; / filters by a part "
-             "of the name, a pattern or a noun; l shows the next log, and after the last one "
-             "none; arrows, page up and page down scroll. At most 4096 structures are read. "
-             "New ones appear within seconds, or later if a listing takes long. To count a "
-             "queue, top reads all its jobs; if that takes long, it does so less often. "
-             "--once prints one reading as lines. --json prints each reading as objects; that "
-             "of a queue also has the numbers of delayed, claimed and dead jobs."},
+     .help =
+         "Show the store, and read it again every --interval: the commands per second of "
+         "the memcached servers, or the commits per second of the lmdb file; the value of "
+         "each counter, visitors and online, and the number of waiting jobs of each queue, "
+         "with the change per second; the mode (exclusive or shared:N), the holder (of N, "
+         "one) and the seconds left of each lock; the name of each semaphore; and the last "
+         "events of a log. "
+         "Keys: q quits; p pauses; s sorts by change, value or name; / filters by a part "
+         "of the name, a pattern or a noun; l shows the next log, and after the last one "
+         "none; arrows, page up and page down scroll a list that is longer than the screen. At "
+         "most 4096 structures are read. "
+         "New ones appear within seconds, or later if a listing takes long. To count a "
+         "queue, top reads all its jobs; if that takes long, it does so less often. "
+         "--once prints one reading as lines. --json prints each reading as objects; that "
+         "of a queue also has the numbers of delayed, claimed and dead jobs."},
     {.word = NULL},
 };
 

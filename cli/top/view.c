@@ -244,18 +244,22 @@ static void put_events(struct frame *frame, const struct reading *reading, size_
     }
 }
 
+/* Which rows of the list are shown, if they are not all. */
 static void put_foot(struct frame *frame, const struct view *view,
-                     const struct reading *reading)
+                     const struct reading *reading, size_t count)
 {
+    char scroll[64] = "";
+    if (count > view->page && view->page > 0)
+        (void)snprintf(scroll, sizeof scroll, "  arrows: %zu to %zu of %zu",
+                       view->skipped + 1, view->skipped + view->page, count);
     if (view->is_typing)
         put_format(frame, INK_TITLE, "filter: %s_", view->filter);
     else if (reading->trouble[0] != '\0')
         put_format(frame, INK_BAD, "waiting: %s", reading->trouble);
     else
-        put_format(frame, INK_DIM,
-                   "q quit  p %s  s sort  / filter%s%s  l log  arrows, page up/down scroll",
+        put_format(frame, INK_DIM, "q quit  p %s  s sort  / filter%s%s  l log%s",
                    view->is_paused ? "resume" : "pause", view->filter[0] != '\0' ? ": " : "",
-                   view->filter);
+                   view->filter, scroll);
 }
 
 /* The URI has a line of its own where the first has no room for it. */
@@ -296,8 +300,9 @@ static size_t event_rows(const struct reading *reading, size_t lines)
     return count;
 }
 
-/* Rows of the list, and after them the events and the foot, up to the last line. */
-static void put_body(struct frame *frame, struct view *view, const struct reading *reading)
+/* Rows of the list, and after them the events and the foot, up to the last line. Returns the number
+ * of rows, also of those that are not shown. */
+static size_t put_body(struct frame *frame, struct view *view, const struct reading *reading)
 {
     size_t count = 0;
     const struct row **rows = view_order(view, reading, &count);
@@ -317,6 +322,7 @@ static void put_body(struct frame *frame, struct view *view, const struct readin
         put_events(frame, reading, events);
     while (frame->lines + 1 < all)
         put_line(frame, INK_NONE, "");
+    return count;
 }
 
 void view_draw(struct view *view, const struct reading *reading,
@@ -332,8 +338,8 @@ void view_draw(struct view *view, const struct reading *reading,
     put_head(&frame, view, reading);
     put_figures(&frame, reading);
     put_titles(&frame, view);
-    put_body(&frame, view, reading);
-    put_foot(&frame, view, reading);
+    size_t count = put_body(&frame, view, reading);
+    put_foot(&frame, view, reading, count);
     if (fclose(frame.file) == 0)
         (void)fwrite(text, 1, length, stdout);
     free(text);

@@ -15,7 +15,7 @@ from screen import LIMIT_S, Terminal, has_terminals
 
 MCDS = os.path.abspath(sys.argv[1])
 HOSTILE = "evil\x1b]0;title\x07\x1b[31mname"
-FOOT = "q quit  p pause  s sort  / filter  l log  arrows, page up/down scroll"
+FOOT = "q quit  p pause  s sort  / filter  l log"
 SCREEN = """\
 mcds top  TIME  every 1s  mcds: 5 structures
 STORE
@@ -163,13 +163,15 @@ class TopTest(unittest.TestCase):
         terminal.wait_for("name *")
         terminal.type("\x1b[6~")
         terminal.wait_for("page:20")
+        self.assertRegex(terminal.screen.lines()[23], r"arrows: \d+ to \d+ of 45$")
         terminal.type("\x1b[A\x1b[5~\x1b[5~")
-        terminal.wait_for("counter    hits")
+        terminal.wait_for("counter    hits", "arrows: 1 to ")
         terminal.type("/page:1")
         terminal.wait_for("filter: page:1_")
         terminal.type("x\x7f\r")
         terminal.wait_for("/ filter: page:1 ", "page:19")
         self.assertNotIn("page:20", terminal.screen.text())
+        self.assertNotIn("arrows", terminal.screen.text())
         terminal.type("/\x1b")
         terminal.wait_for("hits")
         terminal.type("p")
