@@ -8,6 +8,7 @@
 #include "io/exit.h"
 #include "io/report.h"
 #include "table/commands.h"
+#include "table/nouns.h"
 
 int listing_find_noun(struct session *session, const struct command *command,
                       const struct noun **noun_out)
@@ -15,11 +16,12 @@ int listing_find_noun(struct session *session, const struct command *command,
     const char *word = command->options[OPTION_NOUN].text;
     char sentence[SENTENCE_MAX];
     *noun_out = word != NULL ? find_noun(session->nouns, word) : NULL;
-    if (word == NULL || (*noun_out != NULL && (*noun_out)->open != NULL))
+    bool is_leader = *noun_out != NULL && (*noun_out)->open == leader_open;
+    if (word == NULL || (*noun_out != NULL && (*noun_out)->open != NULL && !is_leader))
         return STATUS_DONE;
-    (void)snprintf(sentence, sizeof sentence,
-                   "%s: --noun %.60s: no structure; 'mcds help' lists them",
-                   command->noun->word, word);
+    (void)snprintf(sentence, sizeof sentence, "%s: --noun %.60s: %s", command->noun->word, word,
+                   is_leader ? "a leader is a lock, and listed as one; give --noun lock"
+                             : "no structure; 'mcds help' lists them");
     report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
     return STATUS_USAGE;
 }

@@ -42,7 +42,7 @@ const char *completed_noun(const struct noun *noun)
 void completed_print_nouns(const struct noun *nouns, bool only_structures)
 {
     for (const struct noun *noun = nouns; noun->word != NULL; noun++)
-        if (!only_structures || noun->open != NULL)
+        if (!only_structures || strcmp(completed_noun(noun), noun->word) == 0)
             output_print("%s ", noun->word);
 }
 

@@ -20,4 +20,5 @@ run ls --noun counter
 run ls h --noun table
 run ls --noun counter -l p --json
 run ls --noun ls
+run ls --noun leader
 run ls --noun counters
