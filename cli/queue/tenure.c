@@ -149,13 +149,15 @@ static int64_t worker_remaining_ms(const void *handle, const mcds_permit *permit
     return left_ns > 0 ? left_ns / NS_PER_MS : 0;
 }
 
+/* A worker waits after most jobs, and says so once. */
 static bool worker_describe(const struct tenure *tenure, bool is_waiting,
                             char out[TENURE_TEXT_CAPACITY])
 {
-    (void)tenure;
-    (void)is_waiting;
+    struct worker *worker = tenure->handle;
+    bool is_new = is_waiting && !worker->is_wait_told;
     (void)snprintf(out, TENURE_TEXT_CAPACITY, "no job is due");
-    return false;
+    worker->is_wait_told = worker->is_wait_told || is_waiting;
+    return is_new;
 }
 
 static void worker_set_environment(const char *name, const mcds_permit *permit, int64_t left_ms)

@@ -19,11 +19,12 @@ static bool claim_job(struct runner *runner, struct worker *worker, int *status_
     struct patience patience = {.begun_ns = watch_now_ns(),
                                 .wait_ms = WAIT_WITHOUT_END,
                                 .outlasts_silence = true,
-                                .advice = ""};
+                                .advice = ", --wait TIME or --until-empty limits it"};
     worker->give_up_ns = INT64_MAX;
     if (is_given(command, OPTION_JOB_WAIT)) {
         uint64_t wait_ms = number_of(command, OPTION_JOB_WAIT, 0);
         patience.wait_ms = wait_ms + GRACE_MS;
+        patience.advice = "";
         worker->give_up_ns = patience.begun_ns + (int64_t)wait_ms * NS_PER_MS;
     }
     return runner_acquire(runner, &patience, status_out);

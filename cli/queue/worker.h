@@ -13,6 +13,7 @@ struct worker {
     mcds_value bytes;
     int64_t give_up_ns; /* if no job has come until then, the worker ends */
     bool is_over;       /* that time has passed, or the queue is empty */
+    bool is_wait_told;  /* to a user at a terminal */
     bool is_done;       /* the release reports to the store: done, or again */
     uint64_t again_ms;
     struct losses losses;

@@ -166,6 +166,20 @@ class TerminalTest(unittest.TestCase):
         self.type("\x03")
         self.assertEqual(self.exit_code(), -signal.SIGINT)
 
+    def test_a_wait_for_a_job_is_explained_once(self):
+        queue = [MCDS, "queue"]
+        environment = self.fixture.environment(MCDS)
+        for options, end in (([], "Ctrl-C ends the wait, --wait TIME or --until-empty limits it\r\n"),
+                             (["--wait", "1h"], "Ctrl-C ends the wait\r\n")):
+            self.start(*queue, "work", "q", *options, "--", "cat")
+            self.expect("mcds: queue 'q': no job is due; waiting: " + end)
+            subprocess.run([*queue, "push", "q", "<one>"], env=environment, stdout=subprocess.DEVNULL, check=True)
+            self.expect("<one>")
+            time.sleep(1.5)  # it waits for longer than a wait that is not explained
+            self.type("\x03")
+            self.assertEqual(self.exit_code(), -signal.SIGINT)
+            self.assertNotIn("waiting: ", self.seen)
+
     def test_a_wait_is_explained_once(self):
         self.hold()
         self.start(MCDS, "lock", "job", "-w", "3s", "--", "true")
