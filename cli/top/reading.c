@@ -173,7 +173,7 @@ static bool must_list(const struct reading *reading)
 static bool add_figure(void *context, const mcds_finding *finding)
 {
     struct reading *reading = context;
-    double passed_s = (double)(clock_ns() - reading->inspected_ns) / 1e9;
+    int64_t now_ns = clock_ns();
     if (finding->figure == NULL)
         return true;
     size_t i = 0;
@@ -192,10 +192,12 @@ static bool add_figure(void *context, const mcds_finding *finding)
         (void)snprintf(figure->name, sizeof figure->name, "%s", finding->figure);
         reading->figure_count++;
     }
-    figure->has_rate = !is_new && reading->inspected_ns > 0 &&
-                       finding->number >= figure->number;
+    double passed_s = (double)(now_ns - figure->at_ns) / 1e9;
+    figure->is_current = true;
+    figure->has_rate = !is_new && finding->number >= figure->number && passed_s > 0;
     figure->rate = figure->has_rate ? (double)(finding->number - figure->number) / passed_s : 0;
     figure->number = finding->number;
+    figure->at_ns = now_ns;
     return true;
 }
 
@@ -369,6 +371,17 @@ static void find_store(struct reading *reading)
     reading->is_out_of_memory = open_pipeline(reading) != MCDS_OK;
 }
 
+/* The figures of a server that does not answer have no rate. */
+static void inspect(struct reading *reading)
+{
+    for (size_t i = 0; i < reading->figure_count; i++) {
+        reading->figures[i].is_current = false;
+        reading->figures[i].has_rate = false;
+    }
+    if (mcds_inspect(reading->session->store, add_figure, reading) != MCDS_OK)
+        note_trouble(reading, NULL);
+}
+
 void reading_take(struct reading *reading)
 {
     reading->trouble[0] = '\0';
@@ -376,9 +389,7 @@ void reading_take(struct reading *reading)
         find_store(reading);
     if (reading->is_out_of_memory)
         return;
-    if (mcds_inspect(reading->session->store, add_figure, reading) != MCDS_OK)
-        note_trouble(reading, NULL);
-    reading->inspected_ns = clock_ns();
+    inspect(reading);
     if (must_list(reading))
         list(reading);
     if (!reading->has_log)

@@ -41,6 +41,8 @@ struct figure {
     uint64_t number;
     double rate;
     bool has_rate;
+    bool is_current; /* the last reading has it */
+    int64_t at_ns;   /* of the number */
 };
 
 struct reading {
@@ -52,8 +54,6 @@ struct reading {
     size_t listed; /* how many structures match, also beyond ROWS_MAX */
     struct figure figures[FIGURES_MAX];
     size_t figure_count;
-    size_t figures_seen;  /* of this inspection */
-    int64_t inspected_ns; /* the figures; 0: not yet */
     int64_t listed_ns;
     int64_t list_took_ns;
     char log[1100];     /* the name of the log to show; "" = none */

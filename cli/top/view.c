@@ -19,7 +19,7 @@
 
 #define LINE_CAPACITY 4096
 #define GAP 2
-#define VALUE_WIDTH 11
+#define VALUE_WIDTH 11 /* these three at least: no digit of a number is cut */
 #define RATE_WIDTH 9
 #define LEFT_WIDTH 7
 #define HOLDER_SHARE 6 /* a part in so many of the columns */
@@ -34,6 +34,9 @@ struct frame {
     FILE *file;
     size_t lines;
     size_t name_width;
+    size_t value_width;
+    size_t rate_width;
+    size_t left_width;
 };
 
 /* Prints a line, cut to the columns, without control characters. */
@@ -100,18 +103,34 @@ static size_t holder_width(const struct terminal *terminal)
     return terminal->columns / HOLDER_SHARE;
 }
 
-/* The width of the widest name, as far as the other columns leave room. */
-static size_t name_width(const struct terminal *terminal, const struct reading *reading)
+static void widen(size_t *width, const char *text)
 {
-    size_t others = NOUN_WIDTH + VALUE_WIDTH + RATE_WIDTH + LEFT_WIDTH +
-                    holder_width(terminal) + 5 * GAP + 1;
-    size_t most = terminal->columns > others + NAME_MIN ? terminal->columns - others : NAME_MIN;
+    size_t needed = text_width(text, strlen(text));
+    *width = needed > *width ? needed : *width;
+}
+
+/* The widths of the columns: of the names as far as the others leave room. */
+static void measure(struct frame *frame, const struct reading *reading)
+{
     size_t widest = NAME_MIN;
-    for (size_t i = 0; i < reading->count && widest < most; i++) {
-        size_t width = text_width(reading->rows[i].shown, strlen(reading->rows[i].shown));
-        widest = width > widest ? width : widest;
+    frame->value_width = VALUE_WIDTH;
+    frame->rate_width = RATE_WIDTH;
+    frame->left_width = LEFT_WIDTH;
+    for (size_t i = 0; i < reading->count; i++) {
+        const struct row *row = &reading->rows[i];
+        char text[32];
+        widen(&widest, row->shown);
+        widen(&frame->value_width, row->value);
+        write_rate(text, row->has_rate, row->rate);
+        widen(&frame->rate_width, text);
+        write_left(text, row->left_ms);
+        widen(&frame->left_width, text);
     }
-    return widest < most ? widest : most;
+    size_t columns = frame->terminal->columns;
+    size_t others = NOUN_WIDTH + frame->value_width + frame->rate_width + frame->left_width +
+                    holder_width(frame->terminal) + 5 * GAP + 1;
+    size_t most = columns > others + NAME_MIN ? columns - others : NAME_MIN;
+    frame->name_width = widest < most ? widest : most;
 }
 
 static void put_row(struct frame *frame, const struct row *row)
@@ -124,9 +143,9 @@ static void put_row(struct frame *frame, const struct row *row)
     write_left(left, row->left_ms);
     add_cell(line, row->command.noun->word, NOUN_WIDTH, false);
     add_cell(line, row->shown, frame->name_width, false);
-    add_cell(line, row->value[0] != '\0' ? row->value : "-", VALUE_WIDTH, true);
-    add_cell(line, rate, RATE_WIDTH, true);
-    add_cell(line, left, LEFT_WIDTH, true);
+    add_cell(line, row->value[0] != '\0' ? row->value : "-", frame->value_width, true);
+    add_cell(line, rate, frame->rate_width, true);
+    add_cell(line, left, frame->left_width, true);
     add_cell(line, row->holder != NULL ? row->holder : "-", holder_width(frame->terminal),
              false);
     put_line(frame, row->holder != NULL ? INK_WARNING : is_moving ? INK_GOOD : INK_NONE, line);
@@ -138,9 +157,11 @@ static void put_titles(struct frame *frame, const struct view *view)
     add_cell(line, "noun", NOUN_WIDTH, false);
     add_cell(line, view->sorted == SORTED_BY_NAME ? "name *" : "name", frame->name_width,
              false);
-    add_cell(line, view->sorted == SORTED_BY_VALUE ? "* value" : "value", VALUE_WIDTH, true);
-    add_cell(line, view->sorted == SORTED_BY_CHANGE ? "* each s" : "each s", RATE_WIDTH, true);
-    add_cell(line, "left", LEFT_WIDTH, true);
+    add_cell(line, view->sorted == SORTED_BY_VALUE ? "* value" : "value", frame->value_width,
+             true);
+    add_cell(line, view->sorted == SORTED_BY_CHANGE ? "* each s" : "each s", frame->rate_width,
+             true);
+    add_cell(line, "left", frame->left_width, true);
     add_cell(line, "holder", holder_width(frame->terminal), false);
     put_line(frame, INK_TITLE, line);
 }
@@ -213,7 +234,9 @@ static void put_figures(struct frame *frame, const struct reading *reading)
         const struct figure *figure = &reading->figures[i];
         char rate[32];
         write_rate(rate, figure->has_rate, figure->rate);
-        if (strcmp(figure->name, "bytes") == 0)
+        if (strcmp(figure->name, "bytes") == 0 && !figure->is_current)
+            put_format(frame, INK_NONE, "%s: - MB", figure->subject);
+        else if (strcmp(figure->name, "bytes") == 0)
             put_format(frame, INK_NONE, "%s: %.1f MB", figure->subject,
                        (double)figure->number / (1 << 20));
         else
@@ -244,18 +267,59 @@ static void put_events(struct frame *frame, const struct reading *reading, size_
     }
 }
 
+/* Prints a sentence in as many lines as it needs, ended between words; with a NULL frame, none.
+ * Returns the number of lines. */
+static size_t put_wrapped(struct frame *frame, size_t columns, const char *text)
+{
+    size_t lines = 0;
+    while (*text != '\0') {
+        char line[LINE_CAPACITY];
+        size_t length = text_fit(text, strlen(text), columns > 1 ? columns - 1 : 1);
+        size_t end = length;
+        while (text[length] != '\0' && end > 0 && text[end] != ' ')
+            end--;
+        length = end > 0 ? end : length > 0 ? length : strlen(text);
+        (void)snprintf(line, sizeof line, "%.*s", (int)length, text);
+        if (frame != NULL)
+            put_line(frame, INK_BAD, line);
+        lines++;
+        text += length;
+        text += strspn(text, " ");
+    }
+    return lines;
+}
+
+/* Why the store was not read, for the foot; "" where that has something else. */
+static void write_trouble(char out[LINE_CAPACITY], const struct view *view,
+                          const struct reading *reading)
+{
+    out[0] = '\0';
+    if (!view->is_typing && reading->trouble[0] != '\0')
+        (void)snprintf(out, LINE_CAPACITY, "waiting: %s", reading->trouble);
+}
+
+static size_t foot_lines(const struct frame *frame, const struct view *view,
+                         const struct reading *reading)
+{
+    char trouble[LINE_CAPACITY];
+    write_trouble(trouble, view, reading);
+    return trouble[0] != '\0' ? put_wrapped(NULL, frame->terminal->columns, trouble) : 1;
+}
+
 /* Which rows of the list are shown, if they are not all. */
 static void put_foot(struct frame *frame, const struct view *view,
                      const struct reading *reading, size_t count)
 {
     char scroll[64] = "";
     if (count > view->page && view->page > 0)
-        (void)snprintf(scroll, sizeof scroll, "  arrows: %zu to %zu of %zu",
-                       view->skipped + 1, view->skipped + view->page, count);
+        (void)snprintf(scroll, sizeof scroll, "  arrows: %zu to %zu of %zu", view->skipped + 1,
+                       view->skipped + view->page, count);
+    char trouble[LINE_CAPACITY];
+    write_trouble(trouble, view, reading);
     if (view->is_typing)
         put_format(frame, INK_TITLE, "filter: %s_", view->filter);
-    else if (reading->trouble[0] != '\0')
-        put_format(frame, INK_BAD, "waiting: %s", reading->trouble);
+    else if (trouble[0] != '\0')
+        (void)put_wrapped(frame, frame->terminal->columns, trouble);
     else
         put_format(frame, INK_DIM, "q quit  p %s  s sort  / filter%s%s  l log%s",
                    view->is_paused ? "resume" : "pause", view->filter[0] != '\0' ? ": " : "",
@@ -308,7 +372,8 @@ static size_t put_body(struct frame *frame, struct view *view, const struct read
     const struct row **rows = view_order(view, reading, &count);
     size_t all = frame->terminal->rows;
     size_t events = event_rows(reading, all);
-    size_t foot = events > 0 ? events + 2 : 1; /* with the title of the events */
+    size_t last = foot_lines(frame, view, reading);
+    size_t foot = last + (events > 0 ? events + 1 : 0); /* with the title of the events */
     view->page = all > frame->lines + foot ? all - frame->lines - foot : 0;
     if (view->skipped + view->page > count)
         view->skipped = count > view->page ? count - view->page : 0;
@@ -320,7 +385,7 @@ static size_t put_body(struct frame *frame, struct view *view, const struct read
     free(rows);
     if (events > 0)
         put_events(frame, reading, events);
-    while (frame->lines + 1 < all)
+    while (frame->lines + last < all)
         put_line(frame, INK_NONE, "");
     return count;
 }
@@ -328,12 +393,13 @@ static size_t put_body(struct frame *frame, struct view *view, const struct read
 void view_draw(struct view *view, const struct reading *reading,
                const struct terminal *terminal)
 {
-    struct frame frame = {.terminal = terminal, .name_width = name_width(terminal, reading)};
+    struct frame frame = {.terminal = terminal};
     char *text = NULL;
     size_t length = 0;
     frame.file = open_memstream(&text, &length);
     if (frame.file == NULL)
         return;
+    measure(&frame, reading);
     (void)fputs("\033[H", frame.file);
     put_head(&frame, view, reading);
     put_figures(&frame, reading);

@@ -109,6 +109,12 @@ class TopTest(unittest.TestCase):
             self.assertIn("mcds top", terminal.screen.lines()[0])
         self.quit(terminal)
 
+    def test_no_digit_is_cut(self):
+        self.mcds("counter", "add", "large", "-1234567890123456789", "--ttl", "366d")
+        terminal = self.top(columns=100)
+        terminal.wait_until(lambda screen: re.search(r"^counter +large +-1234567890123456789 +0 +3162\d{4}\.\ds ", screen.text(), re.M))
+        self.quit(terminal)
+
     def test_no_color_and_no_utf8(self):
         self.fill()
         terminal = self.top(NO_COLOR="1", LC_ALL="C")
@@ -296,7 +302,10 @@ class ServerTest(TopTest):
         terminal.wait_for("hits", FOOT)
         self.fixture.stop_server()
         os.unlink(self.fixture.socket)
-        terminal.wait_for("waiting: ")
+        terminal.wait_for("waiting: ", ".sock: - commands each second")
+        # the sentence is longer than a line, and whole
+        terminal.wait_until(lambda screen: re.search(r"waiting: .*no server listens there$", " ".join(screen.text().split())))
+        self.assertLess(max(map(len, terminal.screen.lines())), 80)
         self.assertIn("hits", terminal.screen.text())
         self.fixture.start_server()
         self.mcds("counter", "add", "later", "7")
@@ -313,6 +322,7 @@ class ServerTest(TopTest):
                               text=True, check=False)
         self.assertEqual(done.returncode, 69, done)
 
+    test_no_digit_is_cut = None
     test_objects = test_200x50_and_another_size = test_what_is_refused = test_a_stop_gives_the_terminal_back = None
     test_no_color_and_no_utf8 = test_keys = test_a_store_that_is_made_later = test_signals_give_the_terminal_back = None
 
