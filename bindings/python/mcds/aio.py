@@ -86,6 +86,8 @@ class Driver:
         operation.plan = plan
         if self._pipeline is None:
             operation.set_exception(Invalid("the store is closed"))
+        elif plan.start is None:
+            operation.set_result(plan.take(0, plan.out))
         elif self._waiting or len(self._running) >= DEPTH:
             self._waiting.append(operation)
         else:

@@ -119,6 +119,10 @@ class Pipeline:
         with self._mutex:
             if self._pipeline is None:
                 raise Invalid("the pipeline is closed")
+            if plan.start is None:
+                result._value = plan.take(0, plan.out)
+                result._is_done = True
+                return result
             if len(self._running) >= self._depth:
                 self._take_some()
             code = self._launch(plan, result)

@@ -119,6 +119,11 @@ class Plan(Generic[T]):
         return code == AMBIGUOUS and self.give_back is not None and not self.repeats
 
 
+def known(result: T) -> Plan[T]:
+    """The plan of a call whose result needs no request. It has no `start`."""
+    return Plan(lambda: 0, None, (), lambda code, out: result)
+
+
 #: Plans that give back a claim.
 GiveBack = Callable[[int], Iterator[Plan[Any]]]
 

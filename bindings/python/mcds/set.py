@@ -9,7 +9,7 @@ from typing import Any, AsyncIterator, Iterable, Iterator, List, MutableSet, Tup
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import NotFound
-from .plan import (Bytes, Plan, Structure, as_bytes, awaited, encode, encode_name, fits,
+from .plan import (Bytes, Plan, Structure, as_bytes, awaited, encode_name, fits, known,
                    new_options, started, take_flag, take_found, take_none, waiting)
 from .stream import Stream, collect_set, count, read_all
 
@@ -61,7 +61,12 @@ class SetPlans(Structure):
                     (self._opened.handle, as_bytes(element), ffi.NULL), take_none)
 
     def _discard(self, element: Bytes) -> Plan[None]:
-        """Remove an element: of a bag one of it, of a sequence the first one that is equal."""
+        """Remove an element: of a bag one of it, of a sequence the first one that is equal.
+
+        Nothing is done for what cannot be stored.
+        """
+        if not fits(element):
+            return known(None)
         return Plan(lib.mcds_set_remove, lib.mcds_set_remove_start,
                     (self._opened.handle, as_bytes(element), ffi.NULL), take_none)
 
@@ -82,12 +87,16 @@ class SetPlans(Structure):
         >>> s.set("jobs").take("7"), s.set("jobs").take("7")
         (True, False)
         """
+        if not fits(element):
+            return known(False)
         out = ffi.new("bool *")
         return Plan(lib.mcds_set_remove, lib.mcds_set_remove_start,
                     (self._opened.handle, as_bytes(element), out), take_flag, out)
 
     def _has(self, element: Bytes) -> Plan[bool]:
         """Whether the element is there."""
+        if not fits(element):
+            return known(False)
         return Plan(lib.mcds_set_has, lib.mcds_set_has_start,
                     (self._opened.handle, as_bytes(element)), take_found)
 
@@ -123,12 +132,11 @@ class AnyForm(SetPlans):
 
         Nothing is done for what cannot be stored.
         """
-        if fits(value):
-            self._discard(value).wait()
+        self._discard(value).wait()
 
     def remove(self, element: Bytes) -> None:
         """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
-        if not fits(element) or not self.take(element):
+        if not self.take(element):
             raise NotFound(f"set {self.name!r}: no element {element!r}")
 
     def update(self, elements: Iterable[Bytes]) -> None:
@@ -213,7 +221,7 @@ class AioSet(SetPlans):
     async def remove(self, element: Bytes) -> None:
         """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
         if not await self.take(element):
-            raise NotFound(f"set {self.name!r}: no element {encode(element)!r}")
+            raise NotFound(f"set {self.name!r}: no element {element!r}")
 
     async def update(self, elements: Iterable[Bytes]) -> None:
         """Add many elements; their requests travel together."""

@@ -9,8 +9,8 @@ from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import Error, NotFound, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, awaited, encode,
-                   encode_name, fits, new_options, new_value, read_value, started, take_flag,
-                   take_found, take_new, take_none, take_number, waiting)
+                   encode_name, fits, known, new_options, new_value, read_value, started,
+                   take_flag, take_found, take_new, take_none, take_number, waiting)
 from .stream import PART, check_scan, collect_table, count, new_buffer, records
 
 T = TypeVar("T")
@@ -52,13 +52,17 @@ def take_optional(code: int, out: Any) -> Optional[bytes]:
 
 class TablePlans(Structure):
     def _get(self, key: Bytes) -> Plan[Optional[bytes]]:
-        """The value of a key, or None."""
+        """The value of a key, or None; also for a key that cannot be stored."""
+        if not fits(key):
+            return known(None)
         out = new_value()
         return Plan(lib.mcds_table_get, lib.mcds_table_get_start,
                     (self._opened.handle, as_bytes(key), out), take_optional, out)
 
     def _has(self, key: Bytes) -> Plan[bool]:
         """Whether a key has a value."""
+        if not fits(key):
+            return known(False)
         return Plan(lib.mcds_table_has, lib.mcds_table_has_start,
                     (self._opened.handle, as_bytes(key)), take_found)
 
@@ -96,11 +100,15 @@ class TablePlans(Structure):
 
     def _discard(self, key: Bytes) -> Plan[None]:
         """Remove an entry if it is there."""
+        if not fits(key):
+            return known(None)
         return Plan(lib.mcds_table_remove, lib.mcds_table_remove_start,
                     (self._opened.handle, as_bytes(key), ffi.NULL), take_none)
 
     def _remove(self, key: Bytes) -> Plan[bool]:
         """Remove an entry, and tell whether it was there. One program at most gets True."""
+        if not fits(key):
+            return known(False)
         out = ffi.new("bool *")
         return Plan(lib.mcds_table_remove, lib.mcds_table_remove_start,
                     (self._opened.handle, as_bytes(key), out), take_flag, out)
@@ -171,7 +179,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
 
     def get(self, key: Bytes, default: Any = None) -> Any:
         """The value of a key, or `default`; also for a key that cannot be stored."""
-        value = self._get(key).wait() if fits(key) else None
+        value = self._get(key).wait()
         return default if value is None else value
 
     def __getitem__(self, key: Bytes) -> bytes:
@@ -184,7 +192,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
         self._put(key, value).wait()
 
     def __delitem__(self, key: Bytes) -> None:
-        if not fits(key) or not self.remove(key):
+        if not self.remove(key):
             raise NotFound(f"table {self.name!r}: no key {key!r}")
 
     def __contains__(self, key: object) -> bool:

@@ -185,6 +185,40 @@ def test_a_table_has_no_key_that_cannot_be_stored(s: mcds.Store) -> None:
     assert t.keys() & {b""} == set() and t == {b"a": b"1"}
 
 
+def test_what_cannot_be_stored_is_absent_in_each_way(s: mcds.Store) -> None:
+    s.set("x").add("a")
+    s.table("t")["a"] = "1"
+
+    async def main() -> None:
+        x, t = s.aio.set("x"), s.aio.table("t")
+        for one in UNFIT:
+            assert await asyncio.gather(t.get(one), t.has(one), t.discard(one), t.remove(one)) == [
+                None, False, None, False]
+            assert await asyncio.gather(x.has(one), x.discard(one), x.take(one)) == [
+                False, None, False]
+            with pytest.raises(KeyError):
+                await x.remove(one)
+            calls: List[Callable[[], Any]] = [
+                lambda: t.put(one, "2"), lambda: t.put_if_absent(one, "2"), lambda: x.add(one)]
+            for call in calls:
+                with pytest.raises((ValueError, TypeError)):
+                    await call()
+
+    asyncio.run(main())
+    with s.pipeline() as p:
+        results: List[Any] = [call(one) for one in UNFIT
+                              for call in (p.table("t").get, p.table("t").discard,
+                                           p.set("x").discard)]
+        removed = [call(one) for one in UNFIT for call in (p.table("t").remove, p.set("x").take,
+                                                           p.table("t").has, p.set("x").has)]
+    assert {result.result() for result in results} == {None}
+    assert {result.result() for result in removed} == {False}
+    for one in UNFIT:
+        assert not s.table("t").has(one) and not s.table("t").remove(one)
+        assert not s.set("x").has(one) and not s.set("x").take(one)
+    assert dict(s.table("t")) == {b"a": b"1"} and s.set("x") == {b"a"}
+
+
 def test_bag_and_sequence(s: mcds.Store) -> None:
     bag = s.bag("bag")
     for element in ("a", "b", "a"):
