@@ -7,8 +7,6 @@
 #include "base/environment.h"
 #include "base/hash/siphash.h"
 
-#define WAYS MCDS__REMEMBERED_WAYS
-
 void mcds__remembered_init(struct mcds__remembered *remembered, const mcds_env *env,
                            uint64_t remember_ms)
 {
@@ -33,18 +31,20 @@ static uint64_t remembered_hash(const struct mcds__remembered *remembered, mcds_
     return hash != 0 ? hash : 1;
 }
 
-/* The entry of this hash, or else the one that ends first. An empty one ends before all. */
-static size_t remembered_place(const struct mcds__remembered *remembered, size_t set,
-                               uint64_t hash)
+/* The entry of this hash, or else the one of its set that ends first. An empty one ends before all.
+ * The mutex is held. */
+static struct mcds__remembered_entry *remembered_find(struct mcds__remembered *remembered,
+                                                      uint64_t hash)
 {
-    size_t place = 0;
-    for (size_t way = 0; way < WAYS; way++) {
-        if (remembered->entries[set][way].hash == hash)
-            return way;
-        if (remembered->entries[set][way].end_ns < remembered->entries[set][place].end_ns)
-            place = way;
+    struct mcds__remembered_entry *set = remembered->entries[hash % MCDS__REMEMBERED_SETS];
+    struct mcds__remembered_entry *found = set;
+    for (size_t way = 0; way < MCDS__REMEMBERED_WAYS; way++) {
+        if (set[way].hash == hash)
+            return &set[way];
+        if (set[way].end_ns < found->end_ns)
+            found = &set[way];
     }
-    return place;
+    return found;
 }
 
 uint64_t mcds__remembered_changes(const struct mcds__remembered *remembered)
@@ -58,7 +58,6 @@ void mcds__remembered_note(struct mcds__remembered *remembered, mcds_bytes ident
     if (remembered == NULL)
         return;
     uint64_t hash = remembered_hash(remembered, identity);
-    size_t set = hash % MCDS__REMEMBERED_SETS;
     int64_t gone_ms = mcds__wall_ms(remembered->env) - refusal->own_ms;
     int64_t from_ns = mcds__monotonic_ns(remembered->env) - gone_ms * NS_PER_MS;
     int64_t retry_ns = from_ns + (int64_t)refusal->value.retry_ms * NS_PER_MS;
@@ -68,13 +67,13 @@ void mcds__remembered_note(struct mcds__remembered *remembered, mcds_bytes ident
         return;
     (void)pthread_mutex_lock(&remembered->mutex);
     if (atomic_load(&remembered->changes) == refusal->changes) {
-        size_t way = remembered_place(remembered, set, hash);
-        remembered->entries[set][way].hash = hash;
-        remembered->entries[set][way].tokens = refusal->tokens;
-        remembered->entries[set][way].patience_ms = refusal->patience_ms;
-        remembered->entries[set][way].from_ns = from_ns;
-        remembered->entries[set][way].end_ns = retry_ns < latest_ns ? retry_ns : latest_ns;
-        remembered->entries[set][way].value = refusal->value;
+        struct mcds__remembered_entry *entry = remembered_find(remembered, hash);
+        entry->hash = hash;
+        entry->tokens = refusal->tokens;
+        entry->patience_ms = refusal->patience_ms;
+        entry->from_ns = from_ns;
+        entry->end_ns = retry_ns < latest_ns ? retry_ns : latest_ns;
+        entry->value = refusal->value;
     }
     (void)pthread_mutex_unlock(&remembered->mutex);
 }
@@ -84,12 +83,11 @@ void mcds__remembered_forget(struct mcds__remembered *remembered, mcds_bytes ide
     if (remembered == NULL)
         return;
     uint64_t hash = remembered_hash(remembered, identity);
-    size_t set = hash % MCDS__REMEMBERED_SETS;
     (void)pthread_mutex_lock(&remembered->mutex);
     (void)atomic_fetch_add(&remembered->changes, 1);
-    for (size_t way = 0; way < WAYS; way++)
-        if (remembered->entries[set][way].hash == hash)
-            memset(&remembered->entries[set][way], 0, sizeof remembered->entries[set][way]);
+    struct mcds__remembered_entry *entry = remembered_find(remembered, hash);
+    if (entry->hash == hash)
+        memset(entry, 0, sizeof *entry);
     (void)pthread_mutex_unlock(&remembered->mutex);
 }
 
@@ -109,16 +107,14 @@ bool mcds__remembered_has(struct mcds__remembered *remembered, mcds_bytes identi
     if (remembered == NULL)
         return false;
     uint64_t hash = remembered_hash(remembered, identity);
-    size_t set = hash % MCDS__REMEMBERED_SETS;
     int64_t now_ns = mcds__monotonic_ns(remembered->env);
     (void)pthread_mutex_lock(&remembered->mutex);
-    size_t way = remembered_place(remembered, set, hash);
-    bool is_same = remembered->entries[set][way].hash == hash &&
-                   remembered->entries[set][way].tokens == tokens &&
-                   remembered->entries[set][way].patience_ms == patience_ms;
-    int64_t from_ns = remembered->entries[set][way].from_ns;
-    int64_t end_ns = remembered->entries[set][way].end_ns;
-    *value_out = remembered->entries[set][way].value;
+    const struct mcds__remembered_entry *entry = remembered_find(remembered, hash);
+    bool is_same = entry->hash == hash && entry->tokens == tokens &&
+                   entry->patience_ms == patience_ms;
+    int64_t from_ns = entry->from_ns;
+    int64_t end_ns = entry->end_ns;
+    *value_out = entry->value;
     (void)pthread_mutex_unlock(&remembered->mutex);
     if (!is_same || now_ns >= end_ns)
         return false;

@@ -25,20 +25,22 @@ struct mcds__refusal {
     mcds_limit_value value;
 };
 
+struct mcds__remembered_entry {
+    uint64_t hash; /* 0: empty */
+    uint64_t tokens;
+    uint64_t patience_ms;
+    int64_t from_ns; /* monotonic: the times of the value count from here */
+    int64_t end_ns;
+    mcds_limit_value value;
+};
+
 struct mcds__remembered {
     const mcds_env *env;
     pthread_mutex_t mutex; /* guards the entries */
     uint64_t key[2];       /* of the hash of identities */
     uint64_t remember_ms;
     _Atomic uint64_t changes; /* that this handle has made */
-    struct {
-        uint64_t hash; /* 0: empty */
-        uint64_t tokens;
-        uint64_t patience_ms;
-        int64_t from_ns; /* monotonic: the times of the value count from here */
-        int64_t end_ns;
-        mcds_limit_value value;
-    } entries[MCDS__REMEMBERED_SETS][MCDS__REMEMBERED_WAYS];
+    struct mcds__remembered_entry entries[MCDS__REMEMBERED_SETS][MCDS__REMEMBERED_WAYS];
 };
 
 /* Empty, with a random key. Where `remembered` is NULL, the functions below do nothing. */
