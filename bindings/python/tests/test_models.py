@@ -264,7 +264,8 @@ class Queue(Calls):
         return True
 
     @rule(way=ways, stripes=stripes,
-          sizes=st.lists(st.sampled_from([0, 9, 9000]), min_size=1, max_size=9))
+          sizes=st.one_of(st.lists(st.sampled_from([0, 9, 9000]), min_size=1, max_size=9),
+                          st.just([0] * 300)))
     def push(self, way: str, stripes: int, sizes: List[int]) -> None:
         jobs = {self.pushed + i: b"%d " % (self.pushed + i) + bytes(n) for i, n in enumerate(sizes)}
         self.pushed += len(jobs)
