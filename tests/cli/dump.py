@@ -589,24 +589,54 @@ class DumpTest(unittest.TestCase):
             if name == "-":
                 options["stdin"].close()
 
+    def ask(self, words):
+        """The answer of the server."""
+        with socket.socket(socket.AF_UNIX) as server:
+            server.connect(self.fixture.socket)
+            server.sendall(words + b"\r\n")
+            seen = b""
+            while not seen.endswith((b"END\r\n", b"DELETED\r\n", b"STORED\r\n")):
+                seen += server.recv(65536)
+            return seen
+
+    def keys(self, begin):
+        words = self.ask(b"lru_crawler metadump all").split()
+        keys = [urllib.parse.unquote_to_bytes(word[4:]) for word in words if word.startswith(b"key=")]
+        return [key for key in keys if key.startswith(begin)]
+
     def test_a_part_that_is_lost(self):
         """The dump has the rest, says so, and can be loaded."""
         self.must(self.memcached, "list", "push", "list", data=b"".join(b"%09d\n" % i for i in range(9000)))
-        with socket.socket(socket.AF_UNIX) as server:
-            server.connect(self.fixture.socket)
-            server.sendall(b"lru_crawler metadump all\r\n")
-            seen = b""
-            while not seen.endswith(b"END\r\n"):
-                seen += server.recv(65536)
-            keys = map(urllib.parse.unquote_to_bytes, (word[4:] for word in seen.split() if word.startswith(b"key=")))
-            second = [key for key in keys if key.startswith(b"mcds:lp1:list:") and key.endswith(b":1")]
-            server.sendall(b"delete " + second[0] + b"\r\n")
-            self.assertEqual(server.recv(100), b"DELETED\r\n")
+        second = [key for key in self.keys(b"mcds:lp1:list:") if key.endswith(b":1")]
+        self.ask(b"delete " + second[0])
         done = self.mcds(self.memcached, "dump", "list", "-o", "file")
         self.assertEqual(done.returncode, LOST, done)
         self.assertIn(b"list 'list': a part of it is lost; the dump has the rest", done.stderr)
         self.must(self.memcached, "load", self.file, namespace="rest")
         self.assertIn(b"000008999\n", self.must(self.memcached, "list", "scan", "list", namespace="rest"))
+
+    def lose_numbers(self):
+        """Deletes the key that has the numbers of the queue q: without it, no other job than a dead one is found."""
+        for key in self.keys(b"mcds:q1:q:"):
+            _, flags, rest = self.ask(b"get " + key).split(b" ", 3)[1:]
+            value = rest.partition(b"\r\n")[2].removesuffix(b"\r\nEND\r\n")
+            self.ask(b"delete " + key)
+            if self.mcds(self.memcached, "queue", "ls", "q").stdout == b"":
+                return
+            self.ask(b"set %s %s 0 %d\r\n" % (key, flags, len(value)) + value)
+        self.fail("no key has the numbers")
+
+    def test_a_queue_whose_numbers_are_lost(self):
+        """The dump has the dead jobs that are left."""
+        jobs = [b"%02d" % i + b"x" * 8000 for i in range(40)]
+        self.must(self.memcached, "queue", "push", "q", "--may-lose", "--stripes", "2", data=b"\n".join(jobs))
+        self.must(self.memcached, "-q", "queue", "work", "q", "--may-lose", "--tries", "1", "--max-jobs", "10", "--", "false",
+                  code=NO)
+        self.lose_numbers()
+        done = self.mcds(self.memcached, "dump", "q")
+        self.assertEqual(done.returncode, LOST, done)
+        dead = [job for _, job in self.jobs(done.stdout, b"dead")]
+        self.assertTrue(dead and set(dead) <= set(jobs), dead)
 
     def test_what_a_server_evicts_meanwhile(self):
         """A server without room answers to everything and keeps a part: a load is not done then."""
