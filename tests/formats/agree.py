@@ -468,23 +468,23 @@ class AgreeTest(unittest.TestCase):
         self.assertTrue(segments.tombstone(tombstone, *self.server.get(tombstone)))
 
     def check_spread(self, dead_job, claimed_job):
-        """A queue of three stripes: each has a third of the 900 jobs, in the order of their pushes."""
+        """A queue of three stripes with 900 jobs, of which each stripe keeps the order."""
         ranges, kept, dead, done = self.queue_of(b"spread")
         self.assertEqual(len(ranges), 3)
-        self.assertEqual([dead_one[1:] for dead_one in dead], [(1, dead_job)])
+        self.assertEqual([job[1:] for job in dead], [(1, dead_job)])
         self.assertTrue({jobs.stripe_of(part) for part, *_ in dead + done} <= {0, 1, 2})
         self.assertEqual(len(done), 1)
-        left, claimed = [], []
-        for stripe, (first, last) in enumerate(ranges):
-            begin = stripe * jobs.STRIPE
-            self.assertTrue(begin < first <= last, ranges)
-            parts = [kept.pop(number) for number in range(begin, last + 1)]
-            self.assertEqual(sum(part.next for part in parts), 300)
-            left += [[int(job[4][4:]) for part in parts for job in part.jobs]]
-            self.assertEqual(left[-1], sorted(left[-1]))
-            self.assertEqual(len({number % 3 for number in left[-1]}), 1)
+        self.assertTrue(any(first % jobs.STRIPE > 0 for first, _ in ranges), ranges)
+        left, claimed, pushed = [], [], []
+        for stripe, (_, last) in enumerate(ranges):
+            parts = [kept.pop(number) for number in range(stripe * jobs.STRIPE, last + 1)]
+            pushed.append(sum(part.next for part in parts))
+            mine = [int(job[4][4:]) for part in parts for job in part.jobs]
+            self.assertEqual(mine, sorted(mine))
+            left += mine
             claimed += [job[4] for part in parts for job in part.jobs if job[2]]
-        self.assertEqual((kept, sum(map(len, left)), claimed), ({}, 40, [claimed_job]))
+        self.assertTrue(min(pushed) > 0 and sum(pushed) == 900, pushed)
+        self.assertEqual((kept, len(set(left)), len(left), claimed), ({}, 40, 40, [claimed_job]))
 
     def test_limit(self):
         rates = ["--rate", "100/d", "--burst", "90", "--rate", "500/d"]

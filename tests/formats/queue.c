@@ -8,7 +8,7 @@
 
 #define MANY 700
 #define DONE 300
-/* More than one part of each stripe. */
+/* More than a part for each stripe. The jobs that are left are fewer than those of a second part. */
 #define STRIPES 3
 #define MANY_SPREAD 900
 #define DONE_SPREAD 860
