@@ -1,8 +1,10 @@
 /* mcds queue next: claims a job for a script. */
+#include <stdio.h>
 #include <string.h>
 
 #include "io/exit.h"
 #include "io/report.h"
+#include "io/waiting.h"
 #include "queue/queue.h"
 #include "table/nouns.h"
 
@@ -17,6 +19,13 @@ static uint32_t left_ms(int64_t end_ns)
     return left_ns > 0 ? (uint32_t)(left_ns / NS_PER_MS) : 0;
 }
 
+static void tell_of_wait(struct session *session, const struct command *command)
+{
+    char why[256];
+    (void)snprintf(why, sizeof why, "queue '%.200s': no job is due", command->arguments[0]);
+    waiting_tell(&session->output, why, "");
+}
+
 /* Claims again after an ambiguous result: a job that it may have claimed is handed out again when
  * that claim ends. Passes over parts that the store has lost, and reports them. */
 static int claim(struct session *session, const struct command *command, mcds_queue *queue,
@@ -26,10 +35,20 @@ static int claim(struct session *session, const struct command *command, mcds_qu
     uint64_t wait_ms = number_of(command, OPTION_JOB_WAIT, 0);
     int64_t end_ns = env->monotonic_ns(env->self) + (int64_t)wait_ms * NS_PER_MS;
     int doubts = 0;
+    bool is_told = false;
     for (;;) {
         uint64_t before = losses->total;
-        int result = queue_claim(session, command, queue, left_ms(end_ns), &answer->job,
+        uint32_t wait_left_ms = left_ms(end_ns);
+        bool is_silent = !is_told && wait_left_ms > WAITING_SILENT_MS &&
+                         waiting_is_told(&session->output);
+        int result = queue_claim(session, command, queue,
+                                 is_silent ? WAITING_SILENT_MS : wait_left_ms, &answer->job,
                                  &answer->value, losses);
+        if (is_silent && result == MCDS_NOT_FOUND) {
+            tell_of_wait(session, command);
+            is_told = true;
+            continue;
+        }
         bool is_in_doubt = result == MCDS_AMBIGUOUS && doubts++ < DOUBTS_MAX;
         bool waits = result == MCDS_NOT_FOUND && losses->total > before && left_ms(end_ns) > 0;
         if (!waits && !is_in_doubt)

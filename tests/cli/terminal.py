@@ -180,6 +180,15 @@ class TerminalTest(unittest.TestCase):
             self.assertEqual(self.exit_code(), -signal.SIGINT)
             self.assertNotIn("waiting: ", self.seen)
 
+    def test_a_wait_of_a_script_for_a_job_is_explained(self):
+        queue = [MCDS, "queue"]
+        self.start(*queue, "next", "q", "--wait", "1h")
+        self.expect("mcds: queue 'q': no job is due; waiting: Ctrl-C ends the wait\r\n")
+        subprocess.run([*queue, "push", "q", "<one>"], env=self.fixture.environment(MCDS), stdout=subprocess.DEVNULL, check=True)
+        self.expect("<one>")
+        self.assertEqual(self.exit_code(), 0)
+        self.assertNotIn("waiting: ", self.seen)
+
     def test_a_wait_is_explained_once(self):
         self.hold()
         self.start(MCDS, "lock", "job", "-w", "3s", "--", "true")
