@@ -87,15 +87,16 @@ extern "C" {
  * full, the calls of workers, also done, return MCDS_FULL too. Memcached's command
  * "cache_memlimit MB" raises the limit while the server runs. Then workers can empty the queue.
  *
- * Many workers. Workers that claim jobs at the same time append to the same part, and each claim
- * reads what the others have appended. With more than about ten workers whose jobs take less than
- * a millisecond, this reading takes most of the time. A queue with several stripes has as many parts
- * in use at a time. A handle stays in one stripe for a second, or for 256 jobs, or until it finds
- * it crowded, and then changes to the next one. A worker passes over stripes in which no job is due.
- * So the jobs of a stripe are handed out in the order of their pushes, and jobs of different stripes
- * in any order. A change of the stripe costs a round trip or two. A claim that finds no job costs a
- * round trip for each stripe, and one more. About one stripe for eight workers is enough. The client that makes a queue chooses the number, and the queue keeps it until it is
- * dropped.
+ * Many workers. Workers that claim jobs at the same time append to the same part, and each
+ * claim reads what the others have appended. With more than about ten workers whose jobs take
+ * less than a millisecond, this reading takes most of the time. A queue with several stripes
+ * has as many parts in use at a time. A handle stays in one stripe for a second, or for 256
+ * jobs, or until it finds it crowded, and then changes to the next one. A worker passes over
+ * stripes in which no job is due. So the jobs of a stripe are handed out in the order of their
+ * pushes, and jobs of different stripes in any order. A change of the stripe costs one or two
+ * round trips. A claim that finds no job costs a round trip for each stripe, and one more.
+ * About one stripe for eight workers is enough. The client that makes a queue chooses the
+ * number, and the queue keeps it until it is dropped.
  *
  * Jobs that are delayed or take long stay in their part, and later parts are used meanwhile. A
  * handle remembers up to 1 024 parts in which no job is due, which is about 200 000 small jobs
