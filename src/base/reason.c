@@ -12,3 +12,21 @@ const mcds_reason mcds__reasons[MCDS__REASON_COUNT] = {
 #undef ERROR
 #undef OPTION
 };
+
+const mcds_reason *mcds__reason_without_eviction(const mcds_reason *why)
+{
+    static const struct {
+        const mcds_reason *evicting;
+        const mcds_reason *other;
+    } list[] = {
+        {MCDS__WHY(PART_GONE), MCDS__WHY(PART_MISSING)},
+        {MCDS__WHY(LEASE_LOST), MCDS__WHY(LEASE_MISSING)},
+        {MCDS__WHY(VALUE_BLOCK_GONE), MCDS__WHY(VALUE_BLOCK_MISSING)},
+        {MCDS__WHY(JOBS_GONE), MCDS__WHY(JOBS_MISSING)},
+        {MCDS__WHY(JOBS_GONE_UNTIL_DROPPED), MCDS__WHY(JOBS_MISSING_UNTIL_DROPPED)},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (list[i].evicting == why)
+            return list[i].other;
+    return why;
+}

@@ -326,6 +326,23 @@
     X(JOBS_GONE_UNTIL_DROPPED, GONE,                                                           \
       "the store has lost some of its jobs: it was restarted or flushed, or it evicts; the "   \
       "other jobs are kept; this is reported until the queue is dropped")                      \
+    /* The next five take the place of PART_GONE and others where the store does not evict. */ \
+    X(PART_MISSING, GONE,                                                                      \
+      "a part of it is gone, and this store evicts nothing: its data is damaged, or another"   \
+      " program has deleted keys; restore a backup, or drop it to begin again")                \
+    X(LEASE_MISSING, GONE,                                                                     \
+      "the lease and its fence are gone: the lock was dropped, or the data of the store is "   \
+      "damaged; acquire the lock again")                                                       \
+    X(VALUE_BLOCK_MISSING, GONE,                                                               \
+      "a part of the value is gone, and this store evicts nothing: its data is damaged, or "   \
+      "another program has deleted keys; restore a backup, or set it again")                   \
+    X(JOBS_MISSING, GONE,                                                                      \
+      "some of its jobs are gone, and this store evicts nothing: its data is damaged, or "     \
+      "another program has deleted keys; the other jobs are kept; restore a backup")           \
+    X(JOBS_MISSING_UNTIL_DROPPED, GONE,                                                        \
+      "some of its jobs are gone, and this store evicts nothing: its data is damaged, or "     \
+      "another program has deleted keys; the other jobs are kept; restore a backup; this is"   \
+      " reported until the queue is dropped")                                                  \
     X(PARTS_FILLED, CONTENDED,                                                                 \
       "other callers fill the parts of the queue faster than this call can push to them")      \
     X(JOBS_MAY_BE_LOST, UNSUPPORTED,                                                           \
@@ -443,6 +460,10 @@ enum mcds__reason_id {
 };
 
 extern const mcds_reason mcds__reasons[MCDS__REASON_COUNT];
+
+/* The reason for a loss in a store that evicts nothing, in place of `why`, which blames restarts and
+ * eviction; other reasons are returned unchanged. */
+const mcds_reason *mcds__reason_without_eviction(const mcds_reason *why);
 
 /* The reason of this name. */
 #define MCDS__WHY(name) (&mcds__reasons[MCDS__REASON_##name])

@@ -56,7 +56,7 @@ bool mcds__completions_reserve(struct mcds__completions *completions, uint32_t m
 static const mcds_reason *reason_of(const struct mcds__operation *operation)
 {
     if (!operation->ends_wait || operation->deadline_ns > 0)
-        return operation->detail;
+        return mcds__operation_reason(operation);
     if (operation->result == MCDS_TIMEOUT)
         return MCDS__WHY(WAIT_ENDED);
     bool is_late = operation->detail != NULL && operation->detail->cause == MCDS_CAUSE_TIMEOUT;

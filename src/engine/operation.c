@@ -110,7 +110,8 @@ static int operation_end(struct mcds__operation *operation)
     mcds__operation_free(operation);
     if (mcds__result_has_cause(operation->result))
         mcds__describe_failure(operation->kind, operation->name, operation->result,
-                               operation->peer, operation->detail, &operation->difference);
+                               operation->peer, mcds__operation_reason(operation),
+                               &operation->difference);
     return operation->result;
 }
 

@@ -191,6 +191,14 @@ static inline bool mcds__result_has_cause(int result)
 void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
                             int result, const char *peer, const mcds_reason *detail,
                             const struct mcds__difference *difference);
+/* The reason of a failure, for the sentence: `detail`, or another one where the store evicts nothing. */
+static inline const mcds_reason *mcds__operation_reason(const struct mcds__operation *operation)
+{
+    const mcds_reason *other = mcds__reason_without_eviction(operation->detail);
+    bool is_kept = other != operation->detail && mcds__store_answers_here(operation->store) &&
+                   !mcds__store_can(operation->store).evicts;
+    return is_kept ? other : operation->detail;
+}
 /* Drive a prepared operation to its end and end it. */
 int mcds__operation_run(struct mcds__operation *operation);
 
