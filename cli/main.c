@@ -11,6 +11,7 @@
 #include "parse/options.h"
 #include "run/run.h"
 #include "run/session.h"
+#include "signals/crash.h"
 #include "signals/interrupt.h"
 #include "table/commands.h"
 #include "table/nouns.h"
@@ -102,6 +103,7 @@ int main(int argc, char **argv)
     session->options.size = sizeof session->options;
     session->output.file = stdout;
     session->nouns = all_nouns;
+    crash_open(&session->output, session->uri);
     struct command command = {.elements = NULL};
     struct mistake mistake;
     int status;

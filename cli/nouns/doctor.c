@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "damage/damage.h"
 #include "io/exit.h"
 #include "parse/values.h"
 #include "run/default_store.h"
@@ -11,7 +10,6 @@
 #include "table/nouns.h"
 
 #define TIMEOUT_MS 1000 /* of the library */
-#define LOOK_S 2        /* for damage */
 
 struct visit {
     struct output *output;
@@ -155,16 +153,9 @@ int doctor_run(struct session *session, const struct command *command)
     struct visit visit = {&session->output, false};
     print_fact(&visit, "mcds", mcds_version());
     print_settings(&visit, session);
-    enum damage damage = damage_look(session, LOOK_S);
-    if (damage == DAMAGE_FOUND)
-        return problem(&visit, session->uri, "the file is damaged", DAMAGE_FIX);
     int result = session_open(session);
     if (result != MCDS_OK || session->is_absent)
         return print_failure(&visit, session, result);
-    if (damage == DAMAGE_UNREAD)
-        print_fact(&visit, session->uri,
-                   "not all of its keys were read, so damage may be unseen; mcds backup reads "
-                   "for longer");
     result = mcds_inspect(session->store, print_finding, &visit);
     if (result != MCDS_OK)
         return problem(&visit, session->uri, mcds_errmsg(), "make the store reachable");

@@ -162,7 +162,8 @@ typedef bool (*mcds_scan_cb)(void *context, const mcds_listed *listed);
  * interactive use, not for programs. If a server fails, the call visits the structures of the
  * other servers and then returns the failure. mcds_errmsg() names each server that failed. The
  * call connects to all servers at the same time, so many servers that do not answer take no
- * longer than one.
+ * longer than one. On lmdb, overwritten pages that can have keys of the namespace are found after
+ * the last visit; the result is then MCDS_IO.
  * Arguments:   visit  must not call the store
  * Returns:     MCDS_OK           also if visit has ended the call
  *              MCDS_UNAVAILABLE  a server cannot be reached, or broke off its listing
@@ -192,7 +193,8 @@ typedef struct mcds_finding {
 typedef bool (*mcds_inspect_cb)(void *context, const mcds_finding *finding);
 
 /* Describes the store and reports problems. Calls `visit` for each finding until visit returns
- * false. A server that cannot be reached is a finding.
+ * false. A server that cannot be reached is a finding. On lmdb, the call checks the pages in use
+ * for at most 2 s; a damaged page is a finding.
  * Arguments:   visit  must not call the store
  * Returns:     MCDS_OK           also if visit has ended the call
  *              MCDS_UNSUPPORTED  the backend cannot be inspected
@@ -215,7 +217,7 @@ MCDS_API MCDS_CHECKED int mcds_inspect(mcds_store *store, mcds_inspect_cb visit,
  *              MCDS_FULL         no room for the copy
  *              MCDS_TIMEOUT      a writer is stopped, and 10 s have passed (independent of the
  *                                store's timeout)
- *              MCDS_IO           also if the file exists
+ *              MCDS_IO           also if the file exists, or a page of the store is damaged
  *              A failed call leaves no copy.
  * Cost:        reads and writes the whole content, and syncs it */
 MCDS_API MCDS_CHECKED int mcds_backup(mcds_store *store, const char *path);

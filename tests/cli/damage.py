@@ -1,4 +1,4 @@
-"""An lmdb: file with overwritten pages: doctor and backup report the damage, also where LMDB aborts."""
+"""An lmdb: file with overwritten pages: doctor, backup and what lists names report the damage, also where LMDB aborts."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ class DamageTest(unittest.TestCase):
     def path(self, file):
         return os.path.join(self.fixture.folder, file)
 
-    def damage(self, name, is_hit):
+    def damage(self, name, is_hit, filled=bytes(PAGE)):
         """Copies the store and overwrites the pages for which is_hit is true, but neither the metadata nor the root."""
         with open(self.path("sound"), "rb") as sound:
             content = bytearray(sound.read())
@@ -46,16 +46,17 @@ class DamageTest(unittest.TestCase):
         for at in range(2, len(content) // PAGE):
             page = slice(at * PAGE, (at + 1) * PAGE)
             if at != number(newest, ROOT) and is_hit(at, content[page]):
-                content[page] = bytes(PAGE)
+                content[page.start:page.start + len(filled)] = filled
         with open(self.path(name), "wb") as copy:
             copy.write(content)
 
     def check(self, name):
-        problem = self.mcds(name, "doctor", code=NO).stdout.splitlines()[-1].split("\t")
-        self.assertEqual((problem[0], problem[2]), ("problem", "the file is damaged"))
-        self.assertIn("estore a backup", problem[3])
+        problems = [line.split("\t") for line in self.mcds(name, "doctor", code=NO).stdout.splitlines() if line.startswith("problem")]
+        self.assertEqual(len(problems), 1, problems)
+        self.assertRegex(problems[0][2], r"it is damaged: its page \d+ has been overwritten, and \d+ of \d+ items can be read")
+        self.assertIn("estore a backup", problems[0][3])
         said = self.mcds(name, "backup", "copy", code=IO).stderr
-        self.assertIn("is damaged; nothing was copied", said)
+        self.assertIn("nothing was copied; restore a backup", said)
         self.assertFalse([file for file in os.listdir(self.fixture.folder) if file.startswith("copy")])
 
     def test_damage_that_lmdb_reports(self):
@@ -74,6 +75,30 @@ class DamageTest(unittest.TestCase):
     def test_damage_at_which_lmdb_may_abort(self):
         self.damage("damaged", lambda at, page: at % 2 == 1 and page[FLAGS] == LEAF)
         self.check("damaged")
+
+    def test_a_page_that_lmdb_passes_over(self):
+        """No listing of names is short without a word, and rm drops nothing."""
+        self.mcds("sound", "table", "put", "users", "k", "v")
+        self.damage("damaged", lambda at, page: page[FLAGS] == LEAF and b":users:" in page, b"\xff" * 16)
+        for words in (["ls"], ["ls", "-l"], ["rm", "users", "hits", "--yes"], ["dump", "--all"]):
+            self.assertIn("the file is damaged; restore a backup", self.mcds("damaged", *words, code=IO).stderr)
+        self.check("damaged")
+
+    def test_an_assertion_of_lmdb_ends_with_a_sentence(self):
+        self.damage("damaged", lambda at, page: page[FLAGS] == LEAF and b":hits" not in page, bytes(16))
+        said = self.mcds("damaged", "ls", code=IO).stderr.splitlines()
+        self.assertRegex(said[-1], r"^mcds: (ls: )?store: .*/damaged: the file is damaged; restore a backup$")
+        self.assertIn("Assertion", said[0])
+
+    def test_an_overwritten_header(self):
+        with open(self.path("sound"), "rb") as sound:
+            content = sound.read()
+        for page in (0, 1):
+            with open(self.path("damaged"), "wb") as copy:
+                copy.write(content[:page * PAGE] + b"\x5a" * PAGE + content[(page + 1) * PAGE:])
+            reason = "it is damaged: its header, the first two pages, has been overwritten; move it away, and restore a backup"
+            self.assertIn(reason, self.mcds("damaged", "ls", code=IO).stderr)
+            self.assertIn(reason, self.mcds("damaged", "doctor", code=NO).stdout)
 
     def test_a_sound_file(self):
         self.mcds("sound", "backup", "copy")

@@ -16,6 +16,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "store/lmdb/check/pages.h"
 #include "store/lmdb/file.h"
 
 #define WAIT_NS (10 * NS_PER_S)
@@ -121,6 +122,23 @@ static int make_copy(struct mcds__lmdb_file *file, const mcds_env *env, const ch
     return code;
 }
 
+/* A copy of damaged pages would take the place of a sound one. */
+static int refuse_damaged(struct mcds__lmdb_file *file, const mcds_env *env, const char *path)
+{
+    struct mcds__lmdb_walk walk = {.env = NULL};
+    int code = mcds__lmdb_check(file, env, &walk);
+    if (code != 0)
+        return fail_backup(file, path, code);
+    if (walk.damaged == 0)
+        return MCDS_OK;
+    return fail_backup_at(MCDS_IO, DAMAGED, file->path,
+                          "it is damaged: its page %llu has been overwritten, and %llu of %llu "
+                          "items can be read; nothing was copied; restore a backup; 'mcds dump "
+                          "NAME' may still read what is not damaged",
+                          (unsigned long long)walk.damaged, (unsigned long long)walk.entries,
+                          (unsigned long long)walk.expected);
+}
+
 static int fail_exists(const char *path)
 {
     return fail_backup_at(
@@ -191,6 +209,9 @@ int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const c
                               (long long)stuck);
     if (lstat(path, &status) == 0)
         return fail_exists(path);
+    int result = refuse_damaged(file, env, path);
+    if (result != MCDS_OK)
+        return result;
     (void)snprintf(partial, sizeof partial, "%s.%016" PRIx64, path, mcds__random_u64(env));
     int descriptor = open(partial, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0)
@@ -201,7 +222,7 @@ int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const c
     int code = make_copy(file, env, partial, descriptor);
     mcds__lmdb_limit_release(&limit);
     (void)close(descriptor);
-    int result = code == 0 ? publish(partial, path) : fail_backup(file, path, code);
+    result = code == 0 ? publish(partial, path) : fail_backup(file, path, code);
     (void)unlink(partial);
     return result;
 }

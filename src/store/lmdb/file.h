@@ -20,7 +20,8 @@
  *     open.c                   opens one file and checks its format
  *     guard.c                  opens the three files of a store without overwriting anything else
  *     hold.c                   a lock on PATH itself while it is open
- *     length.c                 detects files that were cut short
+ *     check/pages.c            LMDB's pages as bytes: the header, and a walk over the trees
+ *     check/check.c            detects overwritten pages, and files that were cut short
  *     limit.c                  the limit for file sizes of this process
  *     snapshot.c               reads a file without the right to write anything
  *     backup.c                 copies a file in use
@@ -55,6 +56,7 @@ struct MDB_txn;
 struct MDB_cursor;
 struct mcds__lmdb_write_lock;
 struct mcds__lmdb_publications;
+struct mcds__lmdb_walk;
 struct mcds__lmdb_writer;
 struct mcds__report;
 
@@ -175,20 +177,10 @@ static inline uint64_t mcds__lmdb_rounded(uint64_t size)
 /* Open file->path, or create it with `mode` unless that is 0. Returns MCDS_OK or a code with the sentence set;
  * the caller closes file->env in either case. */
 int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode);
-/* LMDB's newest meta page. */
-struct mcds__lmdb_meta {
-    uint64_t transaction;
-    uint64_t last_page;
-    uint64_t free_root; /* root of the tree of free pages */
-    uint64_t main_root;
-    uint32_t page_size;
-};
-
-/* False: there is no meta page, or the bytes are not LMDB's. */
-bool mcds__lmdb_read_meta(int descriptor, struct mcds__lmdb_meta *out);
-/* Refuse a file that lacks pages to which its newest transaction refers. Returns MCDS_OK or a
- * code with the sentence set. */
-int mcds__lmdb_check_length(const struct mcds__lmdb_file *file);
+/* Refuse a file with a damaged header or unnamed database, and one that lacks pages to which its
+ * newest transaction refers: LMDB would abort, or be killed as it reads through its map beyond the
+ * end of the file. Returns MCDS_OK or a code with the sentence set. */
+int mcds__lmdb_check_open(const struct mcds__lmdb_file *file);
 /* Copy a file that this user may only read into memory. MCDS_OK, or a code and a sentence. */
 int mcds__lmdb_snapshot(struct mcds__lmdb_file *file, const mcds_env *env);
 /* The pid namespace of this process; 0 if the system does not report it. */
@@ -229,6 +221,10 @@ int mcds__lmdb_read_begin(struct mcds__lmdb_file *file, const mcds_env *env, int
 /* The same without waiting. False: it would have to wait. */
 bool mcds__lmdb_read_try(struct mcds__lmdb_file *file, struct mcds__lmdb_reader **reader_out);
 void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader);
+/* Walk over the pages of one transaction (check/pages.h). walk->is_unfinished: also where commits are made
+ * so fast that no transaction could be walked. */
+int mcds__lmdb_check(struct mcds__lmdb_file *file, const mcds_env *env,
+                     struct mcds__lmdb_walk *walk);
 
 /* Change the size of the map. If `size` is 0, take the size that other processes have given it.
  * Waits until this process has no transaction, or until until_ns; then ETIMEDOUT. */

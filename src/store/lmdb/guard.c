@@ -2,6 +2,7 @@
 #include "store/lmdb/guard.h"
 
 #include "base/error.h"
+#include "store/lmdb/check/pages.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -115,8 +116,10 @@ static int check_data(const char *path, int descriptor, struct stat *status)
         return result;
     read_head(descriptor, head);
     enum mcds__guard_content content = judge_data(head);
-    if (content == MCDS__GUARD_OURS)
-        return MCDS_OK;
+    struct mcds__lmdb_meta meta;
+    if (content == MCDS__GUARD_OURS ||
+        mcds__lmdb_read_header(descriptor, &meta) == MCDS__LMDB_HEADER_DAMAGED)
+        return MCDS_OK; /* mcds__lmdb_check_open refuses the damage */
     return mcds__lmdb_fail_open(path, content == MCDS__GUARD_FOREIGN ? MDB_INVALID
                                                                      : MDB_VERSION_MISMATCH);
 }

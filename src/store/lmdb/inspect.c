@@ -6,11 +6,14 @@
 #include "base/error.h"
 #include "base/key.h"
 #include "store/finding.h"
+#include "store/lmdb/check/pages.h"
 #include "store/lmdb/commit/publications.h"
 
 #define KEYS_MAX 64 /* copied in one read transaction, which must be short */
 #define WAIT_NS (10 * NS_PER_S)
 #define STUCK_NS NS_PER_S
+#define CHECK_NS (2 * NS_PER_S)
+#define DAMAGE_FIX "restore a backup; 'mcds dump NAME' may still read what is not damaged"
 #define MIB (1024.0 * 1024.0)
 
 struct keys {
@@ -83,6 +86,8 @@ static int gather_once(struct mcds__lmdb_file *file, const mcds_env *env, mcds_b
     return code;
 }
 
+/* LMDB may pass over the keys of an overwritten page. So the pages that have these keys are checked
+ * after all keys were visited. */
 int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
                     bool (*visit)(void *context, mcds_bytes key), void *context)
 {
@@ -97,7 +102,12 @@ int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_byte
             going_on = visit(context, mcds__key_bytes(&keys->key[i]));
     }
     mcds__free(env, keys);
-    if (code == 0 || code == MDB_NOTFOUND)
+    struct mcds__lmdb_walk walk = {.prefix = prefix};
+    if (code == MDB_NOTFOUND)
+        code = mcds__lmdb_check(file, env, &walk);
+    if (code == 0 && walk.damaged != 0)
+        code = MDB_CORRUPTED;
+    if (code == 0)
         return MCDS_OK;
     return mcds__fail_why(MCDS_IO, mcds__lmdb_reason(code), .noun = "store",
                           .peer = file->path);
@@ -173,6 +183,28 @@ static void tell_writer(struct mcds__lmdb_file *file, const mcds_env *env,
                      (long long)process);
 }
 
+static void tell_damage(struct mcds__lmdb_file *file, const mcds_env *env,
+                        struct mcds__report *report)
+{
+    struct mcds__lmdb_walk walk = {.env = env, .until_ns = mcds__monotonic_ns(env) + CHECK_NS};
+    int code = mcds__lmdb_check(file, env, &walk);
+    unsigned long long damaged = walk.damaged;
+    if (code == 0 && damaged != 0 && walk.is_unfinished)
+        mcds__report(report, MCDS_PROBLEM, DAMAGE_FIX,
+                     "it is damaged: its page %llu has been "
+                     "overwritten; not all pages were checked",
+                     damaged);
+    else if (code == 0 && damaged != 0)
+        mcds__report(
+            report, MCDS_PROBLEM, DAMAGE_FIX,
+            "it is damaged: its page %llu has been overwritten, and %llu of %llu items "
+            "can be read",
+            damaged, (unsigned long long)walk.entries, (unsigned long long)walk.expected);
+    else if (code != 0 || walk.is_unfinished)
+        mcds__report(report, MCDS_FACT, "",
+                     "not all of its pages were checked for damage; mcds backup checks all");
+}
+
 int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env,
                         const struct mcds__lmdb_terms *terms,
                         bool (*finding)(void *context, const mcds_finding *finding),
@@ -185,6 +217,7 @@ int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env,
         return mcds__fail_why(MCDS_IO, mcds__lmdb_reason(code), .noun = "store",
                               .peer = file->path);
     tell_figures(file, &figures, &report);
+    tell_damage(file, env, &report);
     if (!file->read_only)
         tell_writer(file, env, &report);
     mcds__lmdb_tell_files(file, terms->mode, &report);

@@ -248,6 +248,15 @@ static bool has_unfinished_lock(MDB_env *env)
     return counts_none;
 }
 
+/* LMDB calls this before it prints its assertion and aborts: the program's handler of SIGABRT can
+ * read what is wrong, and where. */
+static void note_assertion(MDB_env *env, const char *assertion)
+{
+    const struct mcds__lmdb_file *file = mdb_env_get_userctx(env);
+    (void)assertion;
+    (void)mcds__fail_why(MCDS_IO, MCDS__WHY(FILE_DAMAGED), .noun = "store", .peer = file->path);
+}
+
 static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
 {
     assert(file->env == NULL);
@@ -258,7 +267,11 @@ static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
     int code = mdb_env_create(&file->env);
     if (code != 0)
         return code;
-    code = mdb_env_set_maxreaders(file->env, MCDS__LMDB_READERS);
+    code = mdb_env_set_userctx(file->env, file);
+    if (code == 0)
+        code = mdb_env_set_assert(file->env, note_assertion);
+    if (code == 0)
+        code = mdb_env_set_maxreaders(file->env, MCDS__LMDB_READERS);
     if (code == 0)
         code = mdb_env_set_maxdbs(file->env, DATABASES_MAX);
     if (code == 0)
@@ -379,7 +392,7 @@ static int open_limited(struct mcds__lmdb_file *file, const mcds_env *env, uint3
     struct stat data;
     int result = mcds__lmdb_guard_data(file, mode, &data);
     if (result == MCDS_OK && data.st_size > 0)
-        result = mcds__lmdb_check_length(file);
+        result = mcds__lmdb_check_open(file);
     if (result != MCDS_OK)
         return result;
     uint64_t size = file->size = (uint64_t)data.st_size;

@@ -12,6 +12,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "store/lmdb/check/pages.h"
 #include "store/lmdb/file.h"
 
 #define TRIES_MAX 200
@@ -40,7 +41,8 @@ static int lmdb_snapshot_copy_once(int from, int to)
     errno = 0;
     if (ftruncate(to, 0) != 0 || !copy_bytes(from, to))
         return errno != 0 ? errno : EIO;
-    if (!mcds__lmdb_read_meta(to, &copied) || !mcds__lmdb_read_meta(from, &now))
+    if (mcds__lmdb_read_header(to, &copied) != MCDS__LMDB_HEADER_SOUND ||
+        mcds__lmdb_read_header(from, &now) != MCDS__LMDB_HEADER_SOUND)
         return EIO;
     if (now.transaction > copied.transaction + 1)
         return EAGAIN;
