@@ -9,9 +9,10 @@ from typing import (Any, Awaitable, Callable, Iterable, Iterator, Optional, Para
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import Io, error_of
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, as_short_ms, awaited,
-                   encode, encode_name, keep_raised, new_options, new_value, read_value, started,
-                   take_found, take_none, waiting)
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
+                   as_option_ms, as_short_ms, as_short_option_ms, awaited, encode, encode_name,
+                   keep_raised, new_options, new_value, read_value, started, take_found, take_none,
+                   waiting)
 
 P = ParamSpec("P")
 
@@ -81,8 +82,9 @@ def open_cache(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None,
     >>> pages.fetch("/home", lambda key: None) is None
     True
     """
-    options = {"ttl_ms": as_ms(ttl), "stale_ms": as_ms(stale), "nothing_ms": as_ms(nothing),
-               "fill_ms": as_short_ms(fill), "wait_ms": as_short_ms(wait), "failed_ms": as_short_ms(failed),
+    options = {"ttl_ms": as_option_ms(ttl), "stale_ms": as_ms(stale),
+               "nothing_ms": as_option_ms(nothing), "fill_ms": as_short_option_ms(fill),
+               "wait_ms": as_short_option_ms(wait), "failed_ms": as_short_option_ms(failed),
                "jitter": jitter}
     return core.open("cache", encode_name(name), new_options("mcds_cache_options", **options),
                      tuple(options.values()))

@@ -9,8 +9,9 @@ from typing import Any, Optional
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (EPOCH, NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms, awaited, encode_name,
-                   new_options, new_sized, started, take_found, take_none, take_number, waiting)
+from .plan import (EPOCH, NOT_FOUND, Bytes, Plan, Seconds, Structure, as_option_ms, as_short_ms,
+                   awaited, encode_name, new_options, new_sized, started, take_found, take_none,
+                   take_number, waiting)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +49,7 @@ def open_counter(core: Core, name: Bytes, *, signed: bool = False, strict: bool 
     >>> s.counter("balance", signed=True).add(-5)
     -5
     """
-    return open_form(core, name, flags=flags_of(signed, strict), ttl_ms=as_ms(ttl))
+    return open_form(core, name, flags=flags_of(signed, strict), ttl_ms=as_option_ms(ttl))
 
 
 def open_striped(core: Core, name: Bytes, stripes: int, *, signed: bool = False,
@@ -59,7 +60,7 @@ def open_striped(core: Core, name: Bytes, stripes: int, *, signed: bool = False,
     >>> c.add(2); c.add(3); c.get()
     5
     """
-    return open_form(core, name, flags=flags_of(signed, strict), ttl_ms=as_ms(ttl), stripes=stripes)
+    return open_form(core, name, flags=flags_of(signed, strict), ttl_ms=as_option_ms(ttl), stripes=stripes)
 
 
 def open_exact(core: Core, name: Bytes, *, copies: int = 0,
@@ -75,7 +76,9 @@ def open_exact(core: Core, name: Bytes, *, copies: int = 0,
     >>> c.add(2); c.add(-1); c.flush(); c.get()
     1
     """
-    flush_ms = lib.MCDS_COUNTER_FLUSH_EACH if flush == 0 else as_short_ms(flush)
+    flush_ms = as_short_ms(flush)
+    if flush_ms == 0 and flush is not None:
+        flush_ms = lib.MCDS_COUNTER_FLUSH_EACH
     return open_form(core, name, flags=lib.MCDS_COUNTER_EXACT, copies=copies, flush_ms=flush_ms)
 
 

@@ -7,8 +7,8 @@ from typing import Any, Optional
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import check
-from .plan import (Bytes, Plan, Seconds, Structure, as_short_ms, awaited, encode_name, new_options, started,
-                   take_found, waiting)
+from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited, encode_name,
+                   new_options, started, take_found, waiting)
 
 SPREAD_DEFAULT_MS = 1000
 
@@ -26,7 +26,7 @@ def open_ids(core: Core, name: Bytes, *, bits: int = 63, spread: Optional[Second
     >>> len(orders.take(5))
     5
     """
-    spread_ms = as_short_ms(spread)
+    spread_ms = as_short_option_ms(spread)
     options = new_options("mcds_ids_options", bits=bits, spread_ms=spread_ms)
     is_long = spread_ms > SPREAD_DEFAULT_MS
     return core.open("ids", encode_name(name), options, (bits, spread_ms), is_long)

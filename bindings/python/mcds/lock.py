@@ -13,8 +13,9 @@ from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check,
                      error_of, text)
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms, encode_name, new_options,
-                   new_sized, started, store_of, take_found, take_none, waiting)
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms,
+                   as_short_option_ms, encode_name, new_options, new_sized, started, store_of,
+                   take_found, take_none, waiting)
 
 #: The longest call of a waiting acquisition: then it looks how the store is.
 SLICE_MS = 500
@@ -67,7 +68,7 @@ def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: 
     The block ends with Lost where the lease was lost meanwhile. `lease.check()` raises it earlier.
     Pass the fence to what the lock protects, and let that refuse smaller fences.
     """
-    lease_ms = as_short_ms(ttl)
+    lease_ms = as_short_option_ms(ttl)
     label = encode_name(label)
     shown = ffi.new("char[]", label)
     options = new_options("mcds_lock_options", lease_ms=lease_ms, label=shown)

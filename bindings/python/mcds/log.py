@@ -13,9 +13,9 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import check
-from .plan import (Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_ms, as_short_ms, as_time_ms,
-                   awaited, encode_name, from_time_ms, new_options, new_sized, started,
-                   take_found, take_none, waiting)
+from .plan import (Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_option_ms,
+                   as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name, from_time_ms,
+                   new_options, new_sized, started, take_found, take_none, waiting)
 from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records
 
 
@@ -42,7 +42,8 @@ def open_log(core: Core, name: Bytes, *, by_arrival: bool = False, late: Optiona
     >>> [event.data for event in log]
     [b'v42 on web3']
     """
-    key = (by_arrival, as_short_ms(late), as_ms(retention), as_ms(chunk), as_short_ms(ahead))
+    key = (by_arrival, as_short_option_ms(late), as_option_ms(retention), as_option_ms(chunk),
+           as_short_option_ms(ahead))
     options = new_options("mcds_log_options", flags=lib.MCDS_LOG_BY_ARRIVAL * by_arrival,
                           late_ms=key[1], retention_ms=key[2], chunk_ms=key[3], ahead_ms=key[4])
     return core.open("log", encode_name(name), options, key, Damage())
@@ -182,8 +183,8 @@ class LogPlans(Structure):
     def _damage(self) -> Plan["tuple[int, int]"]:
         """How many gaps and corrupt places there are. This reads the whole log.
 
-        A gap is a place where events are missing that the store should hold. `events` and `read`
-        skip lost events. The next damage() includes the gaps that they have found, once.
+        A gap is a place where events are missing that the store should hold. Calls that return events
+        skip lost ones. The next damage() includes the gaps that they have found, once.
 
         >>> s.log("deploys").damage()
         (0, 0)

@@ -7,9 +7,9 @@ from typing import Any, Awaitable, Callable, Iterator, NamedTuple, Optional, Typ
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_short_ms, awaited, encode,
-                   encode_name, new_options, new_sized, new_value, read_value, started, take_found,
-                   take_none, waiting)
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, as_short_ms,
+                   as_short_option_ms, awaited, encode, encode_name, new_options, new_sized,
+                   new_value, read_value, started, take_found, take_none, waiting)
 
 
 class OnceState(NamedTuple):
@@ -40,7 +40,7 @@ def open_once(core: Core, name: Bytes, *, keep: Optional[Seconds] = None,
     >>> payments.run("order:4711", lambda: b"never called")
     b'receipt 1'
     """
-    options = {"keep_ms": as_ms(keep), "run_ms": as_short_ms(run),
+    options = {"keep_ms": as_option_ms(keep), "run_ms": as_short_option_ms(run),
                "flags": lib.MCDS_ONCE_STRICT if strict else 0}
     return core.open("once", encode_name(name), new_options("mcds_once_options", **options),
                      tuple(options.values()))

@@ -274,6 +274,20 @@ def as_short_ms(span: Optional[Seconds]) -> int:
     return as_ms(span, 32)
 
 
+def as_option_ms(span: Optional[Seconds], bits: int = 63) -> int:
+    """The same for an option whose 0 is C's default. A span that has come to 0 is refused: its caller
+    means an end, not 15 seconds, or no end at all."""
+    ms = as_ms(span, bits)
+    if ms == 0 and span is not None:
+        raise ValueError("a time span of 0; None is the default")
+    return ms
+
+
+def as_short_option_ms(span: Optional[Seconds]) -> int:
+    """The same for an option of type uint32_t."""
+    return as_option_ms(span, 32)
+
+
 def as_time_ms(when: Optional[When]) -> int:
     """Unix time in milliseconds; 0 for None, which means now."""
     if when is None:

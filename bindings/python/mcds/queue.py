@@ -9,9 +9,9 @@ from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Opt
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, as_short_ms, awaited,
-                   encode_name, new_options, new_sized, new_value, read_value, started, take_found,
-                   take_none, waiting)
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
+                   as_short_ms, as_short_option_ms, awaited, encode_name, new_options, new_sized,
+                   new_value, read_value, started, take_found, take_none, waiting)
 from .stream import collect_job, read_all
 
 
@@ -65,7 +65,7 @@ def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tr
     `next` returns None if no job is due, and a with statement needs a job: use it only where one must
     be there. A worker loops over `jobs`, or tests what `next` returns.
     """
-    options = {"visible_ms": as_short_ms(visible), "tries": tries,
+    options = {"visible_ms": as_short_option_ms(visible), "tries": tries,
                "flags": lib.MCDS_QUEUE_MAY_LOSE if may_lose else 0, "stripes": stripes}
     return core.open("queue", encode_name(name), new_options("mcds_queue_options", **options),
                      tuple(options.values()), tries)
@@ -177,10 +177,10 @@ class QueuePlans(Structure):
                     (self._opened.handle, as_short_ms(wait), job, value), take, (job, value),
                     waits=bool(wait), give_back=give_back, repeats=True)
 
-    def job(self, receipt: str) -> Any:
+    def job(self, receipt: Bytes) -> Any:
         """The claim of another process, to end or to extend it. It has no data."""
         job = ffi.new("mcds_job *")
-        code = lib.mcds_queue_job_load(job, receipt.encode())
+        code = lib.mcds_queue_job_load(job, encode_name(receipt))
         if code != 0:
             raise error_of(code)
         return self.job_type(self, job, b"")

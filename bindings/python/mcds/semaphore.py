@@ -10,7 +10,7 @@ from .aio_lock import AioBlock, AioLease
 from .core import Core, Opened
 from .errors import error_of, text
 from .lock import LEASE_DEFAULT_MS, Block, Calls, Lease, Leased, LockOptions, as_wait
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, as_short_ms, awaited, encode_name, new_options,
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, as_short_option_ms, awaited, encode_name, new_options,
                    started, take_found, waiting)
 from .stream import collect_holder, new_buffer, records
 
@@ -48,7 +48,7 @@ def open_semaphore(core: Core, name: Bytes, permits: int = 0, *, ttl: Optional[S
     >>> s.semaphore("builds", 3).resize(2)
     0
     """
-    lease_ms = as_short_ms(ttl)
+    lease_ms = as_short_option_ms(ttl)
     label = encode_name(label)
     shown = ffi.new("char[]", label)
     options = new_options("mcds_semaphore_options", permits=permits, lease_ms=lease_ms, label=shown)

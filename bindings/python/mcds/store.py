@@ -20,7 +20,7 @@ from .lock import Lock, open_lock
 from .log import Log, open_log
 from .pipeline import Pipeline
 from .once import Once, open_once
-from .plan import Bytes, Seconds, as_short_ms, encode_name, new_options, opens
+from .plan import Bytes, Seconds, as_short_ms, as_short_option_ms, encode_name, new_options, opens
 from .queue import Queue, open_queue
 from .semaphore import Semaphore, open_semaphore
 from .set import Bag, Sequence, Set, open_bag, open_sequence, open_set
@@ -75,7 +75,7 @@ class Store:
     semaphore = opens(open_semaphore, Semaphore)
 
     def __init__(self, uri: str, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> None:
-        options = new_options("mcds_options", timeout_ms=as_short_ms(timeout))
+        options = new_options("mcds_options", timeout_ms=as_short_option_ms(timeout))
         prefix = ffi.NULL if ns is None else ffi.new("char[]", encode_name(ns))
         options.ns = prefix
         self._uri = uri
@@ -94,8 +94,10 @@ class Store:
         return Pipeline(self._core, depth, check_results)
 
     def limit_timeout(self, timeout: Optional[Seconds]) -> None:
-        """Limit each operation that begins from now on; None ends the limit."""
-        lib.mcds_limit_timeout(self._core.handle, as_short_ms(timeout))
+        """Limit each operation that begins from now on; 0: to a millisecond. None ends the limit."""
+        # 0 ends the limit in C.
+        limit_ms = 0 if timeout is None else max(1, as_short_ms(timeout))
+        lib.mcds_limit_timeout(self._core.handle, limit_ms)
 
     def structures(self) -> Iterator[Tuple[str, bytes]]:
         """(noun, name) of each structure in the store. Slow on memcached: for people.

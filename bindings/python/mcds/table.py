@@ -8,8 +8,8 @@ from typing import (Any, AsyncIterator, ItemsView, Iterator, List, MutableMappin
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import Error, NotFound, error_of
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, awaited, encode,
-                   encode_name, fits, known, new_options, new_value, read_value, started,
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, awaited,
+                   encode, encode_name, fits, known, new_options, new_value, read_value, started,
                    take_flag, take_found, take_new, take_none, take_number, waiting)
 from .stream import PART, check_scan, collect_table, count, new_buffer, records
 
@@ -72,7 +72,7 @@ class TablePlans(Structure):
         >>> s.table("sessions").put("7f3a", "alice", ttl=3600)
         """
         return Plan(lib.mcds_table_put, lib.mcds_table_put_start,
-                    (self._opened.handle, as_bytes(key), as_bytes(value), as_ms(ttl)), take_none)
+                    (self._opened.handle, as_bytes(key), as_bytes(value), as_option_ms(ttl)), take_none)
 
     def _put_if_absent(self, key: Bytes, value: Bytes,
                        ttl: Optional[Seconds] = None) -> Plan[bool]:
@@ -82,7 +82,7 @@ class TablePlans(Structure):
         (True, False)
         """
         return Plan(lib.mcds_table_put_if_absent, lib.mcds_table_put_if_absent_start,
-                    (self._opened.handle, as_bytes(key), as_bytes(value), as_ms(ttl)), take_new)
+                    (self._opened.handle, as_bytes(key), as_bytes(value), as_option_ms(ttl)), take_new)
 
     def _compare_and_set(self, key: Bytes, expected: Bytes, value: Bytes,
                          ttl: Optional[Seconds] = None) -> Plan[bool]:
@@ -96,7 +96,7 @@ class TablePlans(Structure):
         """
         return Plan(lib.mcds_table_compare_and_set, lib.mcds_table_compare_and_set_start,
                     (self._opened.handle, as_bytes(key), as_bytes(expected), as_bytes(value),
-                     as_ms(ttl)), take_new)
+                     as_option_ms(ttl)), take_new)
 
     def _discard(self, key: Bytes) -> Plan[None]:
         """Remove an entry if it is there."""

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Optional
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (Bytes, Plan, Seconds, Structure, as_short_ms, awaited, encode_name, keep_raised,
+from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited, encode_name, keep_raised,
                    new_options, started, take_found, waiting)
 
 #: load(page, upto_slot): the sum of the views saved for the page up to and including that slot
@@ -74,7 +74,7 @@ def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
     """
     callbacks = Callbacks(load, save)
     context = ffi.new_handle(callbacks)
-    flush_ms = as_short_ms(flush)
+    flush_ms = as_short_option_ms(flush)
     options = new_options("mcds_views_options", flush_ms=flush_ms, load=lib.mcds_py_load,
                           save=lib.mcds_py_save, context=context)
     return core.open("views", encode_name(name), options, (load, save, flush_ms),

@@ -9,8 +9,9 @@ from typing import Any, Optional
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (Bytes, Plan, Seconds, Structure, When, as_ms, as_short_ms, as_time_ms, awaited, encode_name,
-                   new_options, new_sized, started, take_found, take_new, waiting)
+from .plan import (Bytes, Plan, Seconds, Structure, When, as_option_ms, as_short_option_ms,
+                   as_time_ms, awaited, encode_name, new_options, new_sized, started, take_found,
+                   take_new, waiting)
 
 
 class Members(enum.IntEnum):
@@ -54,7 +55,7 @@ def open_visitors(core: Core, name: Bytes, *, period: Optional[Seconds] = None,
     >>> v.get().current
     2
     """
-    key = (as_ms(period), as_short_ms(settle), int(members))
+    key = (as_option_ms(period), as_short_option_ms(settle), int(members))
     options = new_options("mcds_visitors_options", period_ms=key[0], settle_ms=key[1],
                           members=key[2])
     return core.open("visitors", encode_name(name), options, key)
@@ -70,7 +71,7 @@ def open_online(core: Core, name: Bytes, *, buckets: int = 0, width: Optional[Se
     >>> o.get().current
     2
     """
-    key = (buckets, as_short_ms(width), int(members))
+    key = (buckets, as_short_option_ms(width), int(members))
     options = new_options("mcds_online_options", buckets=key[0], width_ms=key[1], members=key[2])
     return core.open("online", encode_name(name), options, key)
 

@@ -27,7 +27,7 @@ def test_queue(s: mcds.Store, opener: Opener) -> None:
         assert second is not None and second.data == b"b" and jobs.next() is None
         assert jobs.count() == mcds.QueueCounts(waiting=0, delayed=1, claimed=2, dead=0)
         second.longer()
-        same = jobs.job(second.receipt)
+        same = jobs.job(second.receipt.encode())
         assert same.deadline is None and same.remaining is None
         same.longer()
         assert same.held and same.tries == 1 and same.data == b"" and same.remaining is not None

@@ -419,53 +419,6 @@ def test_one_text_is_no_list_of_tags(s: mcds.Store) -> None:
     assert s.cache("pages").fetch("k", lambda key: b"v", tags=["abc"]) == b"v"
 
 
-def test_a_span_is_a_number(s: mcds.Store) -> None:
-    with pytest.raises(ValueError, match="not a number"):
-        s.semaphore("builds", ttl=float("nan"))
-
-
-@pytest.mark.parametrize("span", [float("inf"), 1e300, 10 ** 30])
-@pytest.mark.parametrize("call", [
-    lambda s, span: s.table("t").put("a", "b", ttl=span), lambda s, span: s.lock("l", ttl=span),
-    lambda s, span: s.lock("l").watch(None, span), lambda s, span: s.semaphore("p", 1, ttl=span),
-    lambda s, span: s.queue("q", visible=span, may_lose=True),
-    lambda s, span: s.queue("q", may_lose=True).push("j", delay=span),
-    lambda s, span: s.queue("q", may_lose=True).next(wait=span),
-    lambda s, span: s.once("o", run=span), lambda s, span: s.once("o").begin("k", wait=span),
-    lambda s, span: s.cache("c", fill=span), lambda s, span: s.cache("c").hold("k", span),
-    lambda s, span: s.cache("c").look("k", wait=span), lambda s, span: s.log("g", late=span),
-    lambda s, span: s.log("g").put("e", when=span), lambda s, span: next(s.log("g").follow(pause=span)),
-    lambda s, span: s.limit("m", rates=["2/s"]).take("ann", patience=span),
-    lambda s, span: s.limit("m", rates=[(1, span)]), lambda s, span: s.ids("i", spread=span),
-    lambda s, span: s.online("n", width=span), lambda s, span: s.visitors("v", settle=span),
-    lambda s, span: s.exact_counter("e", flush=span), lambda s, span: s.counter("e", ttl=span),
-    lambda s, span: s.limit_timeout(span), lambda s, span: mcds.open("memory:", timeout=span)])
-def test_a_span_is_not_endless(call: Callable[[mcds.Store, float], object], span: float) -> None:
-    with mcds.open("memory:") as s, pytest.raises(ValueError, match="too "):
-        call(s, span)
-
-
-def test_a_short_span_has_32_bits(s: mcds.Store) -> None:
-    with pytest.raises(ValueError, match="too long"):
-        s.lock("l", ttl=datetime.timedelta(days=60))
-    with pytest.raises(ValueError, match="too long"):
-        s.lock("l", ttl=2 ** 32 / 1000)
-    with pytest.raises(mcds.Invalid, match="ttl_ms"):
-        s.table("t").put("a", "b", ttl=1e12)
-    with pytest.raises(mcds.Invalid, match="lease_ms"):
-        s.lock("l", ttl=1e6)
-
-
-def test_a_lock_waits_for_a_timedelta(s: mcds.Store) -> None:
-    short = datetime.timedelta(milliseconds=1)
-    with s.lock("l", ttl=60), pytest.raises(mcds.Busy):
-        s.lock("l", wait=short).acquire()
-    with pytest.raises(ValueError, match="too long"):
-        s.lock("l", wait=float("inf"))
-    with pytest.raises(ValueError, match="negative"):
-        s.semaphore("p", 1, wait=-1)
-
-
 def test_cache_passes_on_what_a_fill_raises(s: mcds.Store, opener: Opener) -> None:
     c = s.cache("api")
 
@@ -528,33 +481,6 @@ def test_ids(s: mcds.Store, opener: Opener) -> None:
     with pytest.raises(mcds.Invalid):
         orders.take(0)
     assert orders.drop() and orders.next() > many[-1]
-
-
-def test_once(s: mcds.Store, opener: Opener) -> None:
-    payments = s.once("payments", run=3, keep=60)
-    run = payments.begin("order:1", request=b"10 euro")
-    assert run.mine and run.result is None and run.until > 0
-    with opener() as other:
-        with pytest.raises(mcds.Busy):
-            other.once("payments", run=3).begin("order:1", request=b"10 euro")
-        with pytest.raises(mcds.Exists):
-            other.once("payments", run=3).begin("order:1", request=b"20 euro")
-    run.renew()
-    run.finish(b"receipt", code=-3)
-    again = payments.begin("order:1")
-    assert not again.mine and again.result == b"receipt" and again.code == -3
-    state = payments.get("order:1")
-    assert state is not None and (state.state, state.code, state.result) == ("done", -3, b"receipt")
-    assert payments.run("order:2", lambda: b"two") == b"two"
-    assert payments.run("order:2", lambda: b"never") == b"two"
-    with pytest.raises(ZeroDivisionError):
-        payments.run("order:3", lambda: b"%d" % (1 // 0))
-    assert payments.get("order:3") is None and payments.run("order:3", lambda: b"3") == b"3"
-    with pytest.raises(mcds.Exists):
-        payments.settle("order:3", b"4")
-    payments.settle("order:4", b"four", code=4)
-    assert payments.begin("order:4").code == 4
-    assert payments.forget("order:4") and not payments.forget("order:4")
 
 
 def test_limit_window(s: mcds.Store) -> None:
@@ -693,11 +619,19 @@ def test_a_closed_store_refuses(opener: Opener) -> None:
     store = opener()
     counter = store.counter("a")
     counter.add()
+    lock, permits, table, jobs = store.lock("l"), store.semaphore("p", 1), store.table("t"), store.queue(
+        "q", may_lose=True)
+    limit, ids, once, cache = store.limit("m"), store.ids("i"), store.once("o"), store.cache("c")
+    words, log, array, lines = store.set("s"), store.log("g"), store.array("y"), store.list("n")
     pipeline = store.pipeline()
     store.close()
     store.close()
-    calls: List[Callable[[], Any]] = [counter.add, lambda: store.counter("a"), store.pipeline,
-                                      store.inspect().__next__, store.structures().__next__]
+    calls: List[Callable[[], Any]] = [
+        counter.add, lambda: store.counter("a"), store.pipeline, store.inspect().__next__,
+        store.structures().__next__, lock.holder, lock.try_acquire, lock.acquire, permits.holders,
+        lambda: table.get("k"), lambda: table.put("k", "v"), jobs.next, jobs.count,
+        lambda: limit.take("ann"), ids.next, lambda: once.begin("k"), lambda: cache.look("k"),
+        lambda: words.add("e"), lambda: log.put("e"), array.get, lambda: lines.push("e")]
     for call in calls:
         with pytest.raises(mcds.Invalid, match="the store is closed$"):
             call()
@@ -709,6 +643,25 @@ def test_sentences_have_the_names_of_python(opener: Opener) -> None:
         store.bag("b").add("x")
         with pytest.raises(mcds.Invalid, match=r"open it with bag\(\)$"):
             store.set("b").add("x")
+
+
+def test_what_is_missing_is_named(s: mcds.Store) -> None:
+    """Not every call that lacks something has a closed store."""
+    jobs = s.queue("q", may_lose=True)
+    jobs.push("j")
+    job = jobs.next()
+    with pytest.raises(mcds.Invalid, match="job_load: needs the receipt of a job$"):
+        jobs.job("garbage")
+    job.done()
+    for call in (job.done, job.again, job.longer):
+        with pytest.raises(mcds.Invalid, match="needs a job that is held$"):
+            call()
+    with pytest.raises(mcds.Invalid, match="discard: needs the id of a dead job$"):
+        jobs.discard(b"garbage")
+    with pytest.raises(mcds.Invalid, match="take: needs a rate$"):
+        s.limit("m").take("ann")
+    with pytest.raises(mcds.Invalid, match="needs a visitor, because its members are kept$"):
+        s.visitors("v", members=mcds.Members.EXACT).hit()
 
 
 def test_errors_have_the_parts_of_the_sentence() -> None:

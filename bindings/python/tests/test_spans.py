@@ -1,0 +1,100 @@
+"""Arguments that are a number of seconds."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Callable, List
+
+import mcds
+import mcds.store
+import pytest
+
+
+def test_a_span_is_a_number(s: mcds.Store) -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        s.semaphore("builds", ttl=float("nan"))
+
+
+@pytest.mark.parametrize("span", [float("inf"), 1e300, 10 ** 30])
+@pytest.mark.parametrize("call", [
+    lambda s, span: s.table("t").put("a", "b", ttl=span), lambda s, span: s.lock("l", ttl=span),
+    lambda s, span: s.lock("l").watch(None, span), lambda s, span: s.semaphore("p", 1, ttl=span),
+    lambda s, span: s.queue("q", visible=span, may_lose=True),
+    lambda s, span: s.queue("q", may_lose=True).push("j", delay=span),
+    lambda s, span: s.queue("q", may_lose=True).next(wait=span),
+    lambda s, span: s.once("o", run=span), lambda s, span: s.once("o").begin("k", wait=span),
+    lambda s, span: s.cache("c", fill=span), lambda s, span: s.cache("c").hold("k", span),
+    lambda s, span: s.cache("c").look("k", wait=span), lambda s, span: s.log("g", late=span),
+    lambda s, span: s.log("g").put("e", when=span), lambda s, span: next(s.log("g").follow(pause=span)),
+    lambda s, span: s.limit("m", rates=["2/s"]).take("ann", patience=span),
+    lambda s, span: s.limit("m", rates=[(1, span)]), lambda s, span: s.ids("i", spread=span),
+    lambda s, span: s.online("n", width=span), lambda s, span: s.visitors("v", settle=span),
+    lambda s, span: s.exact_counter("e", flush=span), lambda s, span: s.counter("e", ttl=span),
+    lambda s, span: s.limit_timeout(span), lambda s, span: mcds.open("memory:", timeout=span)])
+def test_a_span_is_not_endless(call: Callable[[mcds.Store, float], object], span: float) -> None:
+    with mcds.open("memory:") as s, pytest.raises(ValueError, match="too "):
+        call(s, span)
+
+
+def test_a_short_span_has_32_bits(s: mcds.Store) -> None:
+    with pytest.raises(ValueError, match="too long"):
+        s.lock("l", ttl=datetime.timedelta(days=60))
+    with pytest.raises(ValueError, match="too long"):
+        s.lock("l", ttl=2 ** 32 / 1000)
+    with pytest.raises(mcds.Invalid, match="ttl_ms"):
+        s.table("t").put("a", "b", ttl=1e12)
+    with pytest.raises(mcds.Invalid, match="lease_ms"):
+        s.lock("l", ttl=1e6)
+
+
+def test_a_lock_waits_for_a_timedelta(s: mcds.Store) -> None:
+    short = datetime.timedelta(milliseconds=1)
+    with s.lock("l", ttl=60), pytest.raises(mcds.Busy):
+        s.lock("l", wait=short).acquire()
+    with pytest.raises(ValueError, match="too long"):
+        s.lock("l", wait=float("inf"))
+    with pytest.raises(ValueError, match="negative"):
+        s.semaphore("p", 1, wait=-1)
+
+
+@pytest.mark.parametrize("span", [0, 0.0, datetime.timedelta(0)])
+@pytest.mark.parametrize("call", [
+    lambda s, span: mcds.open("memory:", timeout=span), lambda s, span: s.counter("e", ttl=span),
+    lambda s, span: s.striped_counter("e", 2, ttl=span), lambda s, span: s.lock("l", ttl=span),
+    lambda s, span: s.semaphore("p", 1, ttl=span), lambda s, span: s.queue("q", visible=span),
+    lambda s, span: s.once("o", keep=span), lambda s, span: s.once("o", run=span),
+    lambda s, span: s.cache("c", ttl=span), lambda s, span: s.cache("c", nothing=span),
+    lambda s, span: s.cache("c", fill=span), lambda s, span: s.cache("c", wait=span),
+    lambda s, span: s.cache("c", failed=span), lambda s, span: s.table("t").put("k", "v", ttl=span),
+    lambda s, span: s.table("t").put_if_absent("k", "v", ttl=span),
+    lambda s, span: s.table("t").compare_and_set("k", "v", "w", ttl=span),
+    lambda s, span: s.ids("i", spread=span), lambda s, span: s.log("g", late=span),
+    lambda s, span: s.log("g", retention=span), lambda s, span: s.log("g", chunk=span),
+    lambda s, span: s.log("g", ahead=span), lambda s, span: s.visitors("v", period=span),
+    lambda s, span: s.visitors("v", settle=span), lambda s, span: s.online("n", width=span),
+    lambda s, span: s.views("w", lambda *_: 0, lambda *_: None, flush=span)])
+def test_no_time_is_not_the_default(call: Callable[[mcds.Store, Any], object], span: Any) -> None:
+    """0 is the default in C. A caller that has computed it means something else."""
+    with mcds.open("memory:") as s, pytest.raises(ValueError, match="None is the default"):
+        call(s, span)
+
+
+def test_each_add_of_an_exact_counter_is_written_without_a_time(opener: Callable[..., mcds.Store]
+                                                                ) -> None:
+    with opener() as s, opener() as other:
+        for flush in (0, 0.0, datetime.timedelta(0)):
+            s.exact_counter("e", flush=flush).add(1)
+        assert other.exact_counter("e").get() == 3
+
+
+def test_a_limit_of_no_time_is_the_smallest(s: mcds.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: List[int] = []
+
+    class Library:
+        def mcds_limit_timeout(self, store: Any, limit_ms: int) -> None:
+            limits.append(limit_ms)
+
+    monkeypatch.setattr(mcds.store, "lib", Library())
+    for timeout in (0, datetime.timedelta(0), 0.0001, 0.2, None):
+        s.limit_timeout(timeout)
+    assert limits == [1, 1, 1, 200, 0]
