@@ -80,10 +80,21 @@ class Driver:
         self._done = ffi.new("mcds_completion[]", TURN)
         self._code = ffi.new("int *")
 
-    def start(self, plan: Plan[Any]) -> Operation:
+    def start(self, plan: Plan[Any], before: "Optional[asyncio.Future[Any]]" = None) -> Operation:
+        """`before`: the operation that must have ended before this one begins."""
         operation = (Operation if plan.give_back is None else Claiming)(loop=self.loop)
         operation.driver = self
         operation.plan = plan
+        if before is None or before.done():
+            self._admit(operation)
+        else:
+            before.add_done_callback(lambda _: self._admit(operation))
+        return operation
+
+    def _admit(self, operation: Operation) -> None:
+        if operation.cancelled():
+            return
+        plan = operation.plan
         if self._pipeline is None:
             operation.set_exception(Invalid("the store is closed"))
         elif plan.start is None:
@@ -94,7 +105,6 @@ class Driver:
             self._launch(operation)
             if not self._is_soon:
                 self._turn_soon()
-        return operation
 
     def _launch(self, operation: Operation) -> None:
         plan = operation.plan
@@ -262,12 +272,13 @@ class Aio:
         self._last: Tuple[Optional[asyncio.AbstractEventLoop], Optional[Driver]] = (None, None)
         core.at_close(self._close)
 
-    def _start(self, plan: Plan[Any]) -> "asyncio.Future[Any]":
+    def _start(self, plan: Plan[Any], before: "Optional[asyncio.Future[Any]]" = None
+               ) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         known, driver = self._last
         if known is not loop or driver is None:
             driver = self._driver_of(loop)
-        return driver.start(plan)
+        return driver.start(plan, before)
 
     def _driver_of(self, loop: asyncio.AbstractEventLoop) -> Driver:
         for other in [one for one in self._drivers if one.is_closed()]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from types import TracebackType
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, List, Optional, Type
 
 from ._binding import ffi
+from .block import to_its_end
 from .core import Opened
 from .errors import Ambiguous, Error, Lost
 from .lock import Leased, LockPlans, Tenure, goes_on, import_lease, slice_ms
-from .plan import Bytes, Plan, awaited, take_none
+from .plan import Bytes, Plan, awaited
 
 
 class AioLease(Tenure):
@@ -20,39 +21,34 @@ class AioLease(Tenure):
     def __init__(self, opened: Opened, runner: Any, lease: Any) -> None:
         super().__init__(opened, lease)
         self._runner = runner
-        self._mutex = asyncio.Lock()
+        self._last: "Optional[asyncio.Future[None]]" = None
         self._keeper: "Optional[asyncio.Task[None]]" = None
         self._has_cancelled = False
 
-    async def _run(self, plan: Plan[None]) -> None:
-        """C uses the lease until the operation has finished, also where the caller is cancelled."""
-        future = self._runner._start(plan)
-        try:
-            await asyncio.shield(future)
-        except asyncio.CancelledError:
-            await asyncio.wait([future])
-            if not future.cancelled():
-                future.exception()
-            raise
+    def _begin(self, plan: Plan[None]) -> "asyncio.Future[None]":
+        """C has one operation with a lease at a time: this one begins after the one before it. Nothing
+        is awaited before, so a cancellation cannot prevent it."""
+        future: "asyncio.Future[None]" = self._runner._start(plan, self._last)
+        self._last = future
+        return future
 
     async def renew(self) -> None:
         """Extend the lease by its whole length from now."""
-        async with self._mutex:
-            try:
-                await self._run(self._renew_plan())
-            except Error as error:
-                self._judge(error)
-                raise
+        try:
+            await to_its_end(self._begin(self._renew_plan()))
+        except Error as error:
+            self._judge(error)
+            raise
 
     async def release(self) -> None:
         """Release the lock. Raises Lost where the lease had ended before."""
-        async with self._mutex:
-            await self._run(self._release_plan())
+        await to_its_end(self._begin(self._release_plan()))
 
     async def export(self) -> str:
         """The lease as text, with which `adopt` of another process renews and releases it."""
-        async with self._mutex:
-            return self._export()
+        while self._last is not None and not self._last.done():
+            await asyncio.wait([self._last])
+        return self._export()
 
     async def _keep(self, lease_ms: int, task: "asyncio.Task[Any]") -> None:
         """Renew until the block has ended; where the lease is lost, cancel the block."""
@@ -79,7 +75,7 @@ class AioBlock(Leased):
 
     def __init__(self, opened: Opened, runner: Any) -> None:
         super().__init__(opened, runner)
-        self._held: "Dict[asyncio.Task[Any], AioLease]" = {}
+        self._held: "Dict[asyncio.Task[Any], List[AioLease]]" = {}
 
     async def _acquire(self) -> Any:
         wait = self._chosen.wait
@@ -104,7 +100,7 @@ class AioBlock(Leased):
         task = asyncio.current_task()
         assert task is not None
         lease = await self._acquire()
-        self._held[task] = lease
+        self._held.setdefault(task, []).append(lease)
         if self._chosen.renew:
             lease._keeper = asyncio.ensure_future(lease._keep(self._chosen.lease_ms, task))
         return lease
@@ -113,10 +109,12 @@ class AioBlock(Leased):
                         trace: Optional[TracebackType]) -> None:
         task = asyncio.current_task()
         assert task is not None
-        lease = self._held.pop(task)
+        leases = self._held[task]
+        lease = leases.pop()
+        if not leases:
+            del self._held[task]
         if lease._keeper is not None:
             lease._keeper.cancel()
-            await asyncio.wait([lease._keeper])
         is_ours = lease._has_cancelled and isinstance(error, asyncio.CancelledError)
         if is_ours and hasattr(task, "uncancel"):
             task.uncancel()

@@ -7,6 +7,7 @@ from typing import (Any, Awaitable, Callable, Iterable, Iterator, Optional, Para
                     Type, TypeVar)
 
 from ._binding import ffi, lib
+from .block import to_its_end
 from .core import Core, Opened
 from .errors import Io, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
@@ -359,17 +360,18 @@ class AioCache(CachePlans):
         if not claim.mine:
             return claim.value
         try:
-            value = await fill(encode(key))
+            filled = await fill(encode(key))
+            value = None if filled is None else encode(filled)
         except Exception as error:
-            await claim.fail(describe(error))
+            await to_its_end(claim.fail(describe(error)))
             if claim.value is not None:
                 return claim.value
             raise
         except BaseException:  # cancelled: the next caller fills the key
-            await claim.release()
+            await to_its_end(claim.release())
             raise
-        await claim.put(value)
-        return None if value is None else encode(value)
+        await to_its_end(claim.put(value))
+        return value
 
     def cached(self, key: Callable[P, Bytes], tags: Optional[Callable[P, Iterable[Bytes]]] = None
                ) -> Callable[[Callable[P, Awaitable[Optional[Bytes]]]],

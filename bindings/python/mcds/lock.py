@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import _thread
 import dataclasses
 import functools
 import threading
 import time
+import weakref
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
+from .block import surely
 from .core import Core, Opened
 from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check,
                      error_of, text)
@@ -187,7 +191,10 @@ class Lease(Tenure):
     def __init__(self, opened: Opened, lease: Any) -> None:
         super().__init__(opened, lease)
         self._mutex = threading.Lock()
-        self._is_over = threading.Event()
+        # Not an Event: one that an interrupt leaves in mid-set blocks every later set.
+        self._over: "SimpleQueue[Any]" = SimpleQueue()
+        self._begun: "SimpleQueue[None]" = SimpleQueue()
+        self._block: "Optional[weakref.ref[Block]]" = None
 
     def renew(self) -> None:
         """Extend the lease by its whole length from now."""
@@ -205,17 +212,25 @@ class Lease(Tenure):
 
     def release(self) -> None:
         """Release the lock. Raises Lost where the lease had ended before."""
-        self._is_over.set()
+        self._over.put(None)
         with self._mutex:
             self._release_plan().wait()
 
     def _keep(self, lease_ms: int) -> None:
-        """Renew until it is over or lost. A thread runs this."""
+        """Renew until it is over or lost. A thread runs this. It releases where a with statement has
+        ended without its __exit__, which an interrupt at its beginning skips."""
+        self._begun.put(None)
         pause = lease_ms / 3000
-        while not self._is_over.wait(pause) and self._failure is None:
+        while self._failure is None:
+            try:
+                if self._over.get(timeout=pause) is not None:
+                    surely(self.release)
+                return
+            except Empty:
+                pass
             with self._mutex:
-                if self._is_over.is_set():
-                    return
+                if not self._over.empty():
+                    continue
                 try:
                     self._renew_plan().wait()
                     pause = lease_ms / 3000
@@ -342,16 +357,18 @@ class Block(Leased):
         wait = self._chosen.wait
         until = None if wait is None else time.monotonic() + wait
         lease = self._new(ffi.new(self._calls.held))
-        while True:
-            code = self._acquire_plan(lease, slice_ms(until)).run(store_of(self))
-            if code == 0:
-                return lease
-            error = error_of(code)
-            if until is not None and time.monotonic() >= until or not goes_on(error, wait):
-                break
-        if isinstance(error, Ambiguous):
-            self._calls.release(lease._handle, lease._held)
-        raise error
+        try:
+            while True:
+                code = self._acquire_plan(lease, slice_ms(until)).run(store_of(self))
+                if code == 0:
+                    return lease
+                error = error_of(code)
+                if until is not None and time.monotonic() >= until or not goes_on(error, wait):
+                    raise error
+        except BaseException as failure:
+            if isinstance(failure, Ambiguous) or lease.remaining > 0:
+                surely(lease.release)
+            raise
 
     def _leases(self) -> List[Lease]:
         """Those of the with blocks that this thread is in."""
@@ -360,21 +377,35 @@ class Block(Leased):
 
     def _enter(self) -> Any:
         lease = self._acquire()
-        self._leases().append(lease)
-        if self._chosen.renew:
-            threading.Thread(target=lease._keep, args=(self._chosen.lease_ms,), name="mcds-lease",
-                             daemon=True).start()
-        return lease
+        try:
+            if self._chosen.renew:
+                lease._block = weakref.ref(self, lease._over.put)
+                # Calls of C, unlike Thread.start(), which an interrupt leaves half done.
+                _thread.start_new_thread(lease._keep, (self._chosen.lease_ms,))
+                # A thread that begins while the interpreter ends crashes it.
+                lease._begun.get()
+            self._leases().append(lease)
+            return lease
+        except BaseException:  # no thread can be started, or of a signal handler
+            surely(lease.release)
+            if lease in self._leases():
+                self._leases().remove(lease)
+            raise
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        lease = self._leases().pop()
+        leases = self._held.leases  # a call, where a signal is handled, comes after the try begins
+        lease = leases[-1]
+        del leases[-1]
         try:
             lease.release()
         except Error as failure:
             lease._judge(failure)
             if error is None:
                 raise
+        except BaseException:  # of a signal handler
+            surely(lease.release)
+            raise
 
 
 class Lock(Block, LockPlans):

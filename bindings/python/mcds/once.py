@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Awaitable, Callable, Iterator, NamedTuple, Optional, Type, TypeVar
 
 from ._binding import ffi, lib
+from .block import surely, to_its_end
 from .core import Core, Opened
-from .errors import error_of
+from .errors import Error, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, as_short_ms,
                    as_short_option_ms, awaited, encode, encode_name, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
@@ -117,6 +119,11 @@ class AioRun(RunBase):
     abandon = awaited(RunBase._abandon_plan)
 
 
+def as_result(returned: Optional[Bytes]) -> bytes:
+    """The result of work that has returned."""
+    return b"" if returned is None else encode(returned)
+
+
 R = TypeVar("R", bound=RunBase)
 
 
@@ -196,21 +203,30 @@ class Once(OncePlans):
     forget = waiting(OncePlans._forget)
     get = waiting(OncePlans._get)
 
-    def run(self, key: Bytes, work: Callable[[], Bytes], request: Bytes = b"",
+    def run(self, key: Bytes, work: Callable[[], Optional[Bytes]], request: Bytes = b"",
             wait: Seconds = 60) -> bytes:
         """The result of work(), which one caller calls. If it raises, the next caller does the
-        work; strict: nobody does it again, until the key is settled or forgotten."""
+        work; strict: nobody does it again, until the key is settled or forgotten.
+
+        None is stored as b"". Where work() returns another type, or more than the store accepts,
+        this raises TypeError or TooBig, and the claim lasts until its end, because the work was done.
+        """
         run: Run = self.begin(key, request, wait)
         if run.result is not None:
             return run.result
+        has_returned = False
         try:
-            result = encode(work())
-        except BaseException:
-            if not run.strict:
-                run.abandon()
+            returned = work()
+            has_returned = True
+            result = as_result(returned)
+            run.finish(result)
+            return result
+        except BaseException as error:
+            if has_returned and not isinstance(error, Error):  # of a signal handler, or a TypeError
+                surely(lambda: run.finish(as_result(returned)))
+            elif not has_returned and not run.strict:
+                surely(run.abandon)
             raise
-        run.finish(result)
-        return result
 
 
 class PipelineOnce(OncePlans):
@@ -235,18 +251,19 @@ class AioOnce(OncePlans):
     forget = awaited(OncePlans._forget)
     get = awaited(OncePlans._get)
 
-    async def run(self, key: Bytes, work: Callable[[], Awaitable[Bytes]], request: Bytes = b"",
-                  wait: Seconds = 60) -> bytes:
-        """The result of work(), which one caller awaits. If it raises, the next caller does the
-        work; strict: nobody does it again, until the key is settled or forgotten."""
+    async def run(self, key: Bytes, work: Callable[[], Awaitable[Optional[Bytes]]],
+                  request: Bytes = b"", wait: Seconds = 60) -> bytes:
+        """The result of work(), which one caller awaits; as of a Once."""
         run: AioRun = await self.begin(key, request, wait)
         if run.result is not None:
             return run.result
         try:
-            result = encode(await work())
+            returned = await work()
         except BaseException:
             if not run.strict:
-                await run.abandon()
+                with contextlib.suppress(Error):
+                    await to_its_end(run.abandon())
             raise
-        await run.finish(result)
+        result = as_result(returned)
+        await to_its_end(run.finish(result))
         return result

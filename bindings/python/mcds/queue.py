@@ -7,8 +7,9 @@ import time
 from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from ._binding import ffi, lib
+from .block import surely, to_its_end
 from .core import Core, Opened
-from .errors import error_of
+from .errors import Error, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
                    as_short_ms, as_short_option_ms, awaited, encode_name, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
@@ -269,12 +270,17 @@ class Job(JobBase):
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if not self.held:
-            return
-        if kind is None:
-            self.done()
-        else:
-            self.again()
+        try:
+            self._end(kind)
+        except Error:
+            raise
+        except BaseException:  # of a signal handler
+            surely(lambda: self._end(kind))
+            raise
+
+    def _end(self, kind: Any) -> None:
+        if self.held:
+            self.done() if kind is None else self.again()
 
 
 class AioJob(JobBase):
@@ -299,7 +305,7 @@ class AioJob(JobBase):
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
         if not self.held:
             return
-        await (self.done() if kind is None else self.again())
+        await to_its_end(self.done() if kind is None else self.again())
 
 
 class Queue(QueuePlans):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Callable
+import asyncio
+from typing import Any, Callable, List
 
 import mcds
 import pytest
@@ -35,3 +36,86 @@ def test_once(s: mcds.Store, opener: Opener) -> None:
     payments.settle("order:4", b"four", code=4)
     assert payments.begin("order:4").code == 4
     assert payments.forget("order:4") and not payments.forget("order:4")
+
+
+def run_waiting(s: mcds.Store, key: str, work: Callable[[], Any]) -> bytes:
+    return s.once("o", run=600).run(key, work, wait=0)
+
+
+def run_awaited(s: mcds.Store, key: str, work: Callable[[], Any]) -> bytes:
+    async def call() -> Any:
+        return work()
+
+    async def main() -> bytes:
+        return await s.aio.once("o", run=600).run(key, call, wait=0)
+
+    return asyncio.run(asyncio.wait_for(main(), 60))
+
+
+RUNS = pytest.mark.parametrize("run", [run_waiting, run_awaited])
+
+
+@RUNS
+def test_work_that_returns_nothing_is_done_once(run: Any, s: mcds.Store) -> None:
+    calls: List[int] = []
+    assert [run(s, "k", lambda: calls.append(1)) for _ in range(3)] == [b""] * 3
+    assert len(calls) == 1
+
+
+@RUNS
+@pytest.mark.parametrize("returned", [7, {"a": 1}, ["x"], "\udc80", b"x" * 2_000_000],
+                         ids=["int", "dict", "list", "surrogate", "large"])
+def test_work_whose_result_cannot_be_stored_is_not_repeated(run: Any, returned: Any,
+                                                            s: mcds.Store) -> None:
+    """It was done, so its claim lasts until its end."""
+    calls: List[int] = []
+
+    def work() -> Any:
+        calls.append(1)
+        return returned
+
+    with pytest.raises((TypeError, UnicodeEncodeError, mcds.TooBig)):
+        run(s, "k", work)
+    with pytest.raises(mcds.Busy):
+        run(s, "k", work)
+    state = s.once("o", run=600).get("k")
+    assert len(calls) == 1 and state is not None and state.state == "running"
+
+
+@RUNS
+def test_what_work_raises_comes_first(run: Any, s: mcds.Store) -> None:
+    def work() -> None:
+        assert s.once("o", run=600).forget("k")
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        run(s, "k", work)
+    assert s.once("o", run=600).get("k") is None
+
+
+def fetch_waiting(s: mcds.Store, fill: Callable[[], Any]) -> Any:
+    def call(key: bytes) -> bytes:
+        value: bytes = fill()
+        return value
+
+    return s.cache("c", failed=30).fetch("k", call)
+
+
+def fetch_awaited(s: mcds.Store, fill: Callable[[], Any]) -> Any:
+    async def call(key: bytes) -> bytes:
+        value: bytes = fill()
+        return value
+
+    async def main() -> Any:
+        return await s.aio.cache("c", failed=30).fetch("k", call)
+
+    return asyncio.run(asyncio.wait_for(main(), 60))
+
+
+@pytest.mark.parametrize("fetch", [fetch_waiting, fetch_awaited])
+def test_a_fill_of_another_type_is_a_failure(fetch: Any, s: mcds.Store) -> None:
+    """Another caller is told at once, and does not wait for the claim."""
+    with pytest.raises(TypeError):
+        fetch(s, lambda: 7)
+    with pytest.raises(mcds.Io, match="TypeError"):
+        fetch(s, lambda: b"never called")

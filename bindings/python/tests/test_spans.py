@@ -9,6 +9,8 @@ import mcds
 import mcds.store
 import pytest
 
+NOTHING: List[Any] = [0, 0.0, datetime.timedelta(0)]
+
 
 def test_a_span_is_a_number(s: mcds.Store) -> None:
     with pytest.raises(ValueError, match="not a number"):
@@ -57,7 +59,7 @@ def test_a_lock_waits_for_a_timedelta(s: mcds.Store) -> None:
         s.semaphore("p", 1, wait=-1)
 
 
-@pytest.mark.parametrize("span", [0, 0.0, datetime.timedelta(0)])
+@pytest.mark.parametrize("span", NOTHING)
 @pytest.mark.parametrize("call", [
     lambda s, span: mcds.open("memory:", timeout=span), lambda s, span: s.counter("e", ttl=span),
     lambda s, span: s.striped_counter("e", 2, ttl=span), lambda s, span: s.lock("l", ttl=span),
@@ -82,7 +84,7 @@ def test_no_time_is_not_the_default(call: Callable[[mcds.Store, Any], object], s
 def test_each_add_of_an_exact_counter_is_written_without_a_time(opener: Callable[..., mcds.Store]
                                                                 ) -> None:
     with opener() as s, opener() as other:
-        for flush in (0, 0.0, datetime.timedelta(0)):
+        for flush in NOTHING:
             s.exact_counter("e", flush=flush).add(1)
         assert other.exact_counter("e").get() == 3
 
@@ -95,6 +97,6 @@ def test_a_limit_of_no_time_is_the_smallest(s: mcds.Store, monkeypatch: pytest.M
             limits.append(limit_ms)
 
     monkeypatch.setattr(mcds.store, "lib", Library())
-    for timeout in (0, datetime.timedelta(0), 0.0001, 0.2, None):
+    for timeout in (*NOTHING, 0.0001, 0.2, None):
         s.limit_timeout(timeout)
-    assert limits == [1, 1, 1, 200, 0]
+    assert limits == [1, 1, 1, 1, 200, 0]

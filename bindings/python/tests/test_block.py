@@ -1,0 +1,296 @@
+"""The end of a with block releases, gives back or reports, also where it is interrupted or cancelled."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import sys
+import time
+from typing import Any, Callable, Coroutine, Dict, List, NamedTuple
+
+import mcds
+import mcds.lock
+import pytest
+
+
+class Block(NamedTuple):
+    """A block in each of the two ways, and whether nothing is left after it."""
+
+    make: Callable[[Any], Any]
+    is_free: Callable[[mcds.Store], Any]
+
+
+def queue(s: Any) -> Any:
+    return s.queue("q", may_lose=True)
+
+
+BLOCKS: Dict[str, Block] = {
+    "lock": Block(lambda s: s.lock("l", ttl=600), lambda s: s.lock("l").holder() is None),
+    "shared lock": Block(lambda s: s.lock("l", ttl=600, shared=True),
+                         lambda s: s.lock("l").holder() is None),
+    "lock, not renewed": Block(lambda s: s.lock("l", ttl=600, renew=False),
+                               lambda s: s.lock("l").holder() is None),
+    "semaphore": Block(lambda s: s.semaphore("p", 1, ttl=600),
+                       lambda s: s.semaphore("p", 1).holders() == []),
+    "job": Block(lambda s: queue(s).next(), lambda s: queue(s).count() == (0, 0, 0, 0)),
+}
+#: A value of a cache that takes several requests.
+LARGE = b"v" * 2_000_000
+#: Turns of the loop after the end of the block.
+TURNS = range(11)
+
+
+async def in_turns(turns: int, call: Callable[[], object]) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    call()
+
+
+async def cancelled_after(turns: int, s: mcds.Store, work: Callable[[Callable[[], Any]], Any]) -> None:
+    """Cancel work(end) so many turns after it has called `end`. The cancellation waits until nothing is
+    under way."""
+    ends: List["asyncio.Task[None]"] = []
+    driver = s.aio._driver_of(asyncio.get_running_loop())
+
+    def end() -> None:
+        ends.append(asyncio.ensure_future(in_turns(turns, lambda: task.cancel())))
+
+    async def watched() -> None:
+        try:
+            await work(end)
+        finally:
+            assert not driver._running and not driver._waiting
+
+    task = asyncio.ensure_future(watched())
+    await asyncio.wait([task])
+    await asyncio.wait(ends)
+    assert task.cancelled() or task.exception() is None
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(main, 60))
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_cancellation_at_the_end(name: str, s: mcds.Store) -> None:
+    block = BLOCKS[name]
+
+    async def main() -> None:
+        for turns in TURNS:
+            async def work(end: Callable[[], None]) -> None:
+                made = block.make(s.aio)
+                async with (await made if name == "job" else made):
+                    await asyncio.sleep(0)
+                    end()
+
+            await s.aio.queue("q", may_lose=True).push("j")
+            await cancelled_after(turns, s, work)
+            if name != "job":
+                assert await s.aio.queue("q", may_lose=True).drop()
+            assert block.is_free(s), turns
+
+    run(main())
+
+
+@pytest.mark.parametrize("name", ["lock", "semaphore"])
+def test_a_cancellation_at_the_end_during_a_renewal(name: str, s: mcds.Store) -> None:
+    async def main() -> None:
+        for turns in TURNS:
+            async def work(end: Callable[[], None]) -> None:
+                async with BLOCKS[name].make(s.aio) as lease:
+                    renewal = asyncio.ensure_future(lease.renew())
+                    await asyncio.sleep(0)
+                    end()
+                await renewal
+
+            await cancelled_after(turns, s, work)
+            assert BLOCKS[name].is_free(s), turns
+
+    run(main())
+
+
+@pytest.mark.parametrize("name", ["lock", "semaphore"])
+def test_the_loop_ends_at_the_end(name: str, s: mcds.Store) -> None:
+    """asyncio.run cancels every task that is left, also those that the end of a block would begin."""
+    async def main(turns: int) -> None:
+        async def work() -> None:
+            async with BLOCKS[name].make(s.aio) as lease:
+                renewal = asyncio.ensure_future(lease.renew())
+                await asyncio.sleep(0)
+                ends.set_result(None)
+            await renewal
+
+        ends: "asyncio.Future[None]" = asyncio.get_running_loop().create_future()
+        task = asyncio.ensure_future(work())
+        await ends
+        await in_turns(turns, task.cancel)
+
+    for turns in TURNS:
+        asyncio.run(main(turns))
+        assert BLOCKS[name].is_free(s), turns
+
+
+def test_blocks_of_one_handle_in_one_task(s: mcds.Store) -> None:
+    async def main() -> None:
+        permits = s.aio.semaphore("p", 2, ttl=600)
+        async with permits as one:
+            async with permits as two:
+                assert {one.slot, two.slot} == {0, 1}
+            assert [holder.slot for holder in await permits.holders()] == [one.slot]
+        assert await permits.holders() == [] and not permits._held
+
+    run(main())
+
+
+def test_a_cancellation_at_the_end_of_work(s: mcds.Store) -> None:
+    """once.run stores the result of finished work, and cache.fetch its value."""
+    async def main() -> None:
+        for turns in TURNS:
+            async def runs(end: Callable[[], None]) -> None:
+                async def work() -> bytes:
+                    end()
+                    return b"r"
+
+                await s.aio.once("o").run(f"k{turns}", work)
+
+            async def fetches(end: Callable[[], None]) -> None:
+                async def fill(key: bytes) -> bytes:
+                    end()
+                    return LARGE
+
+                await s.aio.cache("c").fetch(f"k{turns}", fill)
+
+            async def fails(end: Callable[[], None]) -> None:
+                async def work() -> bytes:
+                    end()
+                    raise LookupError
+
+                try:
+                    await s.aio.once("o").run(f"f{turns}", work)
+                except LookupError:
+                    pass
+
+            for work in (runs, fetches, fails):
+                await cancelled_after(turns, s, work)
+            assert s.once("o").begin(f"k{turns}").result == b"r", turns
+            assert s.cache("c").look(f"k{turns}").value == LARGE, turns
+            assert s.once("o").get(f"f{turns}") is None, turns
+
+    run(main())
+
+
+def worked() -> bytes:
+    return b"r"
+
+
+#: Where places begin to count.
+OURS = {worked.__code__, *(vars(kind)[name].__code__
+                           for kind in (mcds.Lock, mcds.Semaphore, mcds.Job, mcds.lock.Block)
+                           for name in ("__enter__", "__exit__") if name in vars(kind))}
+
+
+class Handler(Exception):
+    """What a signal handler raises."""
+
+
+def interrupted(function: str, number: int, call: Callable[[], object]) -> bool:
+    """Call it, and raise at one of the places in `function` where the interpreter handles signals:
+    where a function of Python begins, and where one of C has returned. False: there are fewer.
+
+    The beginning of __exit__ itself has the number 0.
+    """
+    seen = -1
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        nonlocal seen
+        code = frame.f_code
+        if event == "call" and code in OURS:
+            seen = 0 if code.co_name == function else -1
+            if seen == number:
+                raise Handler
+        elif seen >= 0 and event in ("call", "c_return"):
+            seen += 1
+            if seen == number:
+                raise Handler
+
+    sys.setprofile(profile)
+    try:
+        call()
+    except Handler:
+        return True
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+@pytest.mark.parametrize("name, function", [*((name, "__exit__") for name in BLOCKS), *(
+    (name, "__enter__") for name in BLOCKS if name != "job")])
+def test_an_interrupt_of_a_block(name: str, function: str, s: mcds.Store) -> None:
+    """At each place in turn, from the beginning of the function on."""
+    def work() -> None:
+        if name == "job":
+            queue(s).push("j")
+        with BLOCKS[name].make(s):
+            pass
+
+    number = 1
+    while interrupted(function, number, work):
+        assert BLOCKS[name].is_free(s), number
+        number += 1
+    assert number > 5 and BLOCKS[name].is_free(s)
+
+
+@pytest.mark.parametrize("name", ["lock", "shared lock", "semaphore"])
+def test_an_interrupt_before_the_end(name: str, s: mcds.Store) -> None:
+    """__exit__ has not begun. The thread that renews the lease sees that the with statement is over."""
+    def work() -> None:
+        with BLOCKS[name].make(s):
+            pass
+
+    assert interrupted("__exit__", 0, work)
+    while not BLOCKS[name].is_free(s):
+        time.sleep(0.001)
+
+
+def test_an_interrupt_after_work(s: mcds.Store) -> None:
+    """Its result is stored: the next caller does not do it again."""
+    number = 1
+    while interrupted("worked", number, lambda: s.once("o").run(f"k{number}", worked)):
+        state = s.once("o").get(f"k{number}")
+        assert state is not None and (state.state, state.result) == ("done", b"r"), number
+        number += 1
+    assert number > 5
+
+
+def test_an_interrupt_while_the_end_waits_for_a_renewal(s: mcds.Store) -> None:
+    """The renewal has the mutex of the lease when a handler raises in the wait for it, twice."""
+    class Mutex:
+        raises = 2
+
+        def __init__(self, mutex: Any) -> None:
+            self.mutex = mutex
+
+        def __enter__(self) -> None:
+            if Mutex.raises > 0:
+                Mutex.raises -= 1
+                raise KeyboardInterrupt
+            self.mutex.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self.mutex.release()
+
+    with pytest.raises(KeyboardInterrupt):
+        with s.lock("l", ttl=600) as lease:
+            lease._mutex = Mutex(lease._mutex)  # type: ignore[assignment]
+    assert Mutex.raises == 0 and s.lock("l").holder() is None
+
+
+def test_a_thread_that_cannot_be_started(s: mcds.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_thread, "start_new_thread", start)
+    with pytest.raises(RuntimeError):
+        with s.lock("l", ttl=600):
+            pass
+    assert s.lock("l").holder() is None and s.lock("l", ttl=600)._leases() == []
