@@ -149,6 +149,8 @@ static const char *saying_of(const struct command *command, int result)
     if (result == MCDS_TOO_OLD && command->noun->open == ids_open)
         return "this machine's clock is slow by more than twice the --spread beside that of "
                "another caller, or that one is fast: set the clocks of the machines";
+    if (result == MCDS_TOO_FUTURE && command->noun->open == limit_open)
+        return "this machine's clock is after 2190: set it";
     if (result == MCDS_TOO_FUTURE && command->noun->open == ids_open)
         return "this machine's clock is after 2089: set it";
     if (result == MCDS_TOO_OLD)

@@ -315,7 +315,7 @@ MCDS_API int mcds_fail(int code, const char *format, ...) MCDS_PRINTF(2, 3);
  *              backend_state  the value that backend.open would have returned; may be NULL
  *              store_out      the store
  * Returns:     MCDS_OK; MCDS_INVALID; MCDS_UNSUPPORTED: another `version` of this header;
- *              MCDS_IO: no source of random numbers; MCDS_NO_MEMORY
+ *              MCDS_IO: no source of random numbers, or a clock below 0; MCDS_NO_MEMORY
  * Cost:        none
  * Lifetime:    until mcds_close, which passes backend_state to backend.close */
 MCDS_API int mcds_open_backend(const mcds_backend *backend, void *backend_state,

@@ -42,7 +42,7 @@ MCDS_API const char *mcds_version(void);
     X(MCDS_BUSY, 3, "held or changed by others; not applied")                                  \
     X(MCDS_IDLE, 4, "nothing in flight")                                                       \
     X(MCDS_TOO_OLD, 5, "earlier than is accepted")                                             \
-    X(MCDS_TOO_FUTURE, 6, "later than the log accepts")                                        \
+    X(MCDS_TOO_FUTURE, 6, "later than is accepted")                                            \
     X(MCDS_PENDING, 7, "not finished yet")                                                     \
     X(MCDS_AMBIGUOUS, -1, "the reply was lost; it may have been applied, or may still be")     \
     X(MCDS_LOST, -2, "something that must exist is gone or was made again")                    \
@@ -113,7 +113,7 @@ MCDS_API const char *mcds_errmsg(void);
     X(MCDS_CAUSE_OVERFLOW, 28, "the number leaves its range")                                  \
     X(MCDS_CAUSE_TOO_BIG, 29, "larger than the store accepts")                                 \
     X(MCDS_CAUSE_TOO_LATE, 30, "so late that readers may have passed it")                      \
-    X(MCDS_CAUSE_CLOCK, 31, "this machine's clock differs too much")                           \
+    X(MCDS_CAUSE_CLOCK, 31, "a clock is wrong, or a time is too far from it")                  \
     /* Of other users */                                                                       \
     X(MCDS_CAUSE_CONTENDED, 40, "others keep changing it")                                     \
     X(MCDS_CAUSE_HELD, 41, "it is held")                                                       \
@@ -196,7 +196,7 @@ typedef struct mcds_error {
      * that the call needs; else the allowed values. */
     const char *wanted;
     /* OPTION_DIFFERS: the value that the structure was made with; CALLBACK_FAILED: the number that
-     * the function returned; else the value given. */
+     * the function returned; CLOCK: the milliseconds between the two times; else the value given. */
     const char *found;
     /* `wanted` and `found` as numbers; 0 if they are not numbers. A range does not include the 0
      * that selects a default. */
@@ -209,7 +209,7 @@ typedef struct mcds_error {
 } mcds_error;
 
 /* Returns this thread's last failure, which mcds_errmsg() describes. A call that returns a negative
- * result or MCDS_BUSY replaces it. mcds_pipeline_next() and mcds_pipeline_poll() replace it when
+ * result, MCDS_BUSY, MCDS_TOO_OLD or MCDS_TOO_FUTURE replaces it. mcds_pipeline_next() and mcds_pipeline_poll() replace it when
  * they return a completion with such a result. A library that is newer than the program may have
  * more members at the end. An older library may have fewer, and `size` is then smaller.
  * Returns:     the failure; never NULL

@@ -133,7 +133,8 @@ MCDS_API void mcds_limit_close(mcds_limit *limit);
  *                              kept changing the same key
  *              MCDS_TOO_OLD    nothing was taken: this machine's clock is more than 5 s before
  *                              that of the last take of the identity, and one of the two is
- *                              wrong; or this machine's clock is before 1970 or after 2190
+ *                              wrong; or it is before 1970
+ *              MCDS_TOO_FUTURE  nothing was taken: this machine's clock is after 2190
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    also: n is more than a burst; no rates
  *              MCDS_UNSUPPORTED  also: the store has no compare-and-set
@@ -156,7 +157,7 @@ MCDS_API MCDS_CHECKED int mcds_limit_take_start(mcds_limit *limit, mcds_bytes id
 /* Reads an identity's tokens and takes nothing.
  * Arguments:   value_out  filled; delay_ms is 0
  * Returns:     MCDS_OK       also if nothing was taken yet
- *              MCDS_TOO_OLD  this machine's clock is slow, as above
+ *              MCDS_TOO_OLD, MCDS_TOO_FUTURE  this machine's clock is wrong, as above
  *              MCDS_BUSY     other callers kept changing the same key
  * Cost:        1; 2 for a handle's first call */
 MCDS_API MCDS_CHECKED int mcds_limit_get(mcds_limit *limit, mcds_bytes identity,
@@ -167,7 +168,7 @@ MCDS_API MCDS_CHECKED int mcds_limit_get_start(mcds_limit *limit, mcds_bytes ide
 
 /* Gives back n tokens that were taken and not used. A bucket does not get more than its burst.
  * Returns:     MCDS_OK           given back once, or the bucket was full
- *              MCDS_TOO_OLD      as mcds_limit_take; not given back
+ *              MCDS_TOO_OLD, MCDS_TOO_FUTURE  as mcds_limit_take; not given back
  *              MCDS_AMBIGUOUS    see below
  *              MCDS_UNSUPPORTED  also: WINDOW
  *              others as mcds_limit_take

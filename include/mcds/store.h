@@ -126,7 +126,8 @@ typedef struct mcds_options {
  *              MCDS_INVALID      mcds_errmsg() names the part of the URI or the option
  *              MCDS_IO           a file cannot be used, for example a file of another version, a
  *                                missing one with create=0, or a file of auth_file=, ca=, cert=
- *                                or key=; or there is no source of random numbers
+ *                                or key=; there is no source of random numbers; or a clock is
+ *                                before 1970, or the monotonic clock below 0
  *              MCDS_NO_MEMORY
  * Cost:        none on memory:; memcached: reads the files of the URI, if it names any; lmdb: reads
  *              and maps the files

@@ -161,7 +161,7 @@ static void write_numbers(void)
     bool is_length = last.cause == MCDS_CAUSE_TOO_LONG || last.cause == MCDS_CAUSE_TOO_BIG ||
                      last.cause == MCDS_CAUSE_FEW_SERVERS ||
                      last.cause == MCDS_CAUSE_STRUCT_SIZE ||
-                     last.cause == MCDS_CAUSE_UNSUPPORTED;
+                     last.cause == MCDS_CAUSE_UNSUPPORTED || last.cause == MCDS_CAUSE_CLOCK;
     if (last.found[0] == '\0' && (is_range || is_pair || (is_length && last.found_number > 0)))
         error_write_number(texts.found, last.found_number);
     if (is_pair)
@@ -297,6 +297,10 @@ int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
         (void)snprintf(reason, sizeof reason, "%s: it returned %lld", why->text,
                        (long long)failed.found_number);
         failed.reason = reason;
+    } else if (why->cause == MCDS_CAUSE_CLOCK && failed.found_number != 0) {
+        (void)snprintf(reason, sizeof reason, "%s; the difference is %lld ms", why->text,
+                       (long long)failed.found_number);
+        failed.reason = reason;
     }
     return mcds__fail_with(&failed);
 }
@@ -345,6 +349,7 @@ int mcds__fail_plain(const mcds_error *error)
     mcds_error failed = *error;
     failed.cause = error_cause_of(error->result);
     failed.reason = error->result == MCDS_BUSY ? text_of(failed.cause)
+                    : error->result == MCDS_IO ? "the store refused, and gave no reason"
                                                : mcds_strerror(error->result);
     return mcds__fail_with(&failed);
 }

@@ -21,7 +21,24 @@
     X(KEY_REWRITTEN, CONTENDED, "its key is being rewritten by others")                        \
     X(NO_MEMORY_TO_REWRITE, NO_MEMORY, "this process has no memory to rewrite its key")        \
     X(ITS_KEY_VANISHES, CONTENDED, "its key vanishes again and again")                         \
-    X(CLOCK_BEHIND, CLOCK, "this machine's clock is more than ten minutes behind the others'") \
+    X(CLOCK_BEHIND, CLOCK, "this machine's clock is more than ten minutes before that of "     \
+      "others: set the wrong one of them, or wait")                                            \
+    X(CLOCK_BEFORE_1970, CLOCK, "this machine's clock is before 1970: set it")                 \
+    X(CLOCK_BEFORE_2020, CLOCK, "this machine's clock is before 2020, where ids begin: set it") \
+    X(CLOCK_AFTER_2089, CLOCK, "this machine's clock is after 2089, where ids end: set it")    \
+    X(CLOCK_AFTER_2190, CLOCK, "this machine's clock is after 2190, where limits end: set it") \
+    X(CLOCK_MONOTONIC, CLOCK, "the monotonic clock is below 0, as with a faked time: fake only " \
+      "the wall clock (faketime: FAKETIME_DONT_FAKE_MONOTONIC=1)")                             \
+    X(CLOCK_BEFORE_TAKE, CLOCK, "this machine's clock is more than 5 s before that of the last " \
+      "take of this identity: set the wrong one of the two, or wait")                          \
+    X(CLOCK_BEFORE_IDS, CLOCK, "this machine's clock is more than twice spread_ms before that " \
+      "of another caller: set the wrong one of the two, or wait")                              \
+    X(EVENT_BEFORE_LATE, CLOCK, "the event is more than late_ms before this machine's clock: " \
+      "put it sooner, or set the wrong clock")                                                 \
+    X(EVENT_BEYOND_AHEAD, CLOCK, "the event is more than ahead_ms after this machine's clock: " \
+      "set the wrong clock, or wait")                                                          \
+    X(BEAT_TOO_OLD, CLOCK,                                                                     \
+      "a beat of this visitor is more than 31 buckets later: set the clock that is wrong")     \
     X(SERVER_FULL_FOR_IT, STORE_FULL,                                                          \
       "the store has no memory for it; cache_memlimit gives a memcached more while it runs")   \
     X(OTHERS_MAKE_IT, CONTENDED, "others are making it")                                       \
@@ -412,15 +429,13 @@
     X(RUNNER_VANISHED, LEASE_OVER,                                                             \
       "a caller began the work and has not finished it; find out whether it was done, and "    \
       "settle or forget the key")                                                              \
-    X(RUN_OVER, LEASE_OVER,                                                                    \
-      "the claim has ended; another caller may have begun")                                    \
+    X(RUN_OVER, LEASE_OVER, "the claim has ended; another caller may have begun")                                    \
     X(RUN_NOT_MINE, BAD_LEASE, "this run has no claim")                                        \
     X(RUN_MINE, BAD_LEASE, "this run has a claim already")                                     \
     X(LEASE_HELD, BAD_LEASE, "this lease is held already")                                     \
     X(LEASE_LOST_BEFORE, LEASE_OVER, "this lease was lost before")                             \
     X(LEASE_EMPTY, BAD_LEASE, "this lease holds nothing")                                      \
-    X(LEASE_TEXT_DAMAGED, BAD_LEASE,                                                           \
-      "the text is not a lease, or a part of it is missing or changed")                        \
+    X(LEASE_TEXT_DAMAGED, BAD_LEASE, "the text is not a lease, or a part of it is missing or changed")                        \
     X(LEASE_TEXT_NEWER, NEWER,                                                                 \
       "the text was written by a newer version of mcds: upgrade this program")                 \
     X(LEASE_OF_OTHER_STORE, BAD_LEASE,                                                         \

@@ -22,6 +22,7 @@ void *mcds__handle_open(const char *noun, mcds_store *store, const char *name, s
     mcds__store_hold(store);
     handle->store = store;
     handle->name = own_name;
+    handle->forks = mcds__forks();
     handle->destroy = destroy;
     atomic_init(&handle->references, 1);
     return handle;
@@ -32,6 +33,14 @@ void mcds__handle_hold(struct mcds__handle *handle)
     uint32_t before = atomic_fetch_add_explicit(&handle->references, 1, memory_order_relaxed);
     assert(before > 0 && before < UINT32_MAX);
     (void)before;
+}
+
+void *mcds__handle_refuse(const struct mcds__handle *handle, const char *noun, const char *verb,
+                          int *result)
+{
+    *result = mcds__fail_why(MCDS_INVALID, MCDS__WHY(FORKED), .noun = noun,
+                             .name = handle->name, .verb = verb);
+    return NULL;
 }
 
 void mcds__handle_release(struct mcds__handle *handle)

@@ -13,6 +13,7 @@
 struct mcds__handle {
     mcds_store *store;
     char *name;
+    uint64_t forks; /* as those of the store */
     _Atomic uint32_t references;
     /* Frees the memory of the structure besides its name; may be NULL. */
     void (*destroy)(struct mcds__handle *handle);
@@ -23,6 +24,10 @@ struct mcds__handle {
 void *mcds__handle_open(const char *noun, mcds_store *store, const char *name, size_t size,
                         void (*destroy)(struct mcds__handle *handle));
 void mcds__handle_hold(struct mcds__handle *handle);
+/* A child calls on a handle of its parent, whose other threads may hold its mutexes. Returns NULL;
+ * *result is MCDS_INVALID, and the sentence is set. */
+void *mcds__handle_refuse(const struct mcds__handle *handle, const char *noun, const char *verb,
+                          int *result);
 /* NULL is allowed. */
 void mcds__handle_release(struct mcds__handle *handle);
 

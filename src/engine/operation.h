@@ -45,7 +45,8 @@ struct mcds__shared {
     void (*release)(void *made);
 };
 
-/* A structure was made with `found` and opened with `wanted`. */
+/* A structure was made with `found` and opened with `wanted`. Or, where a clock is wrong, `found`
+ * milliseconds are between two times; 0: not known. */
 struct mcds__difference {
     const char *option; /* NULL: the reason names it, and what was found */
     int64_t wanted;
@@ -72,8 +73,9 @@ struct mcds__operation {
     bool ends_wait;      /* it does not sleep any more */
     bool is_count;       /* of the batch, if it is combinable: engine/combine_count.h */
     int result;
-    const mcds_reason *detail;          /* what went wrong, and where */
-    struct mcds__difference difference; /* if that is OPTION_DIFFERS; found: CALLBACK_FAILED */
+    const mcds_reason *detail; /* what went wrong, and where */
+    struct mcds__difference
+        difference; /* if that is OPTION_DIFFERS; found: CALLBACK_FAILED, CLOCK */
     const char *peer;
     const char *read_from; /* the server of the value that was read last; NULL: of several */
     const char *asked;     /* the server of the last batch; NULL: several */
@@ -181,10 +183,11 @@ static inline mcds_bytes mcds__operation_value(struct mcds__operation *operation
 
 /* Free the operation's memory, on every way out of it. */
 void mcds__operation_free(struct mcds__operation *operation);
-/* Whether mcds_last_error() describes it: each failure, and BUSY, which has two causes. */
+/* Whether mcds_last_error() describes it: each failure, and the answers that have several causes. */
 static inline bool mcds__result_has_cause(int result)
 {
-    return result < 0 || result == MCDS_BUSY;
+    return result < 0 || result == MCDS_BUSY || result == MCDS_TOO_OLD ||
+           result == MCDS_TOO_FUTURE;
 }
 /* Record the failure of an operation of this kind for mcds_errmsg(). `peer` and `detail` may be
  * NULL; `difference` is read where `detail` is OPTION_DIFFERS. */
@@ -232,6 +235,16 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
  * that was read last, a loss that of the last batch. */
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
                                         const mcds_reason *detail);
+/* Finish because two times are so many milliseconds apart. */
+static inline enum mcds__step mcds__operation_mistime(struct mcds__operation *operation,
+                                                      int result, const mcds_reason *detail,
+                                                      int64_t difference_ms)
+{
+    assert(detail->cause == MCDS_CAUSE_CLOCK && difference_ms >= 0);
+    operation->difference.found = difference_ms;
+    return mcds__operation_explain(operation, result, detail);
+}
+
 /* A value came without a CAS token: the server has begun to run without compare-and-set. */
 enum mcds__step mcds__operation_lack_cas(struct mcds__operation *operation);
 /* Finish with MCDS_INVALID: the structure was made with another value of an option. */

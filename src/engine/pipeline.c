@@ -438,7 +438,7 @@ void mcds_pipeline_close(mcds_pipeline *pipeline)
 {
     if (pipeline == NULL)
         return;
-    if (pipeline->unfinished > 0)
+    if (pipeline->unfinished > 0 || pipeline->forks != mcds__forks())
         mcds__session_drop(pipeline->session);
     else
         mcds__session_give(pipeline->store, pipeline->session);

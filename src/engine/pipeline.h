@@ -38,6 +38,8 @@ static inline void *mcds__call_begin(struct mcds__operation *own,
     struct mcds__operation *operation = own;
     if (start != NULL)
         operation = mcds__pipeline_new(start->pipeline, handle, kind, result);
+    else if (handle->forks != mcds__forks())
+        operation = mcds__handle_refuse(handle, kind->noun, kind->verb, result);
     if (operation != NULL)
         mcds__operation_begin(operation, kind, handle->store, handle->name, 0);
     return operation;

@@ -139,9 +139,11 @@ bool mcds__pool_end_wait(struct mcds__pool *pool, uint64_t tag)
 void mcds__pool_free(struct mcds__pool *pool)
 {
     for (struct mcds__pool_block *block = pool->all, *next; block != NULL; block = next) {
+        struct mcds__operation *operation = (struct mcds__operation *)(void *)block->memory;
         next = block->all;
-        if (block->handle != NULL)
-            mcds__operation_free((struct mcds__operation *)(void *)block->memory);
+        /* In a child, other threads of the parent may hold mutexes of the structure. */
+        if (block->handle != NULL && !mcds__store_is_parents(operation->store))
+            mcds__operation_free(operation);
         mcds__pool_release(pool, block->handle);
         mcds__free(pool->env, block);
     }

@@ -40,7 +40,7 @@ bool mcds__pool_end_wait(struct mcds__pool *pool, uint64_t tag);
  * would have to search for a block of this size. lend: `values` is empty. */
 void mcds__pool_lend_values(struct mcds__pool *pool, struct mcds_buffer *values);
 void mcds__pool_keep_values(struct mcds__pool *pool, struct mcds_buffer *values);
-/* Free all, and the operations that have not ended. */
+/* Free all, and the operations that have not ended; in a child, not what these own. */
 void mcds__pool_free(struct mcds__pool *pool);
 
 #endif

@@ -38,6 +38,16 @@ static int fail_ns(const char *ns)
                              "ns '%.100s' has a byte that is none of a-z A-Z 0-9 _ - .", ns);
 }
 
+/* All times of a store are 0 or more. */
+static int check_clocks(const mcds_env *env)
+{
+    if (mcds__wall_ns(env) < 0)
+        return mcds__fail_why(MCDS_IO, MCDS__WHY(CLOCK_BEFORE_1970), .noun = "store");
+    if (mcds__monotonic_ns(env) < 0)
+        return mcds__fail_why(MCDS_IO, MCDS__WHY(CLOCK_MONOTONIC), .noun = "store");
+    return MCDS_OK;
+}
+
 int mcds__options_settle(mcds_options *options)
 {
     if (options->ns == NULL)
@@ -48,5 +58,6 @@ int mcds__options_settle(mcds_options *options)
         return fail_ns(options->ns);
     const struct mcds__given timeout = {MCDS_CAUSE_OUT_OF_RANGE, "timeout_ms",
                                         options->timeout_ms, 0, MCDS__TIMEOUT_MS_MAX};
-    return mcds__check_given("store", NULL, NULL, &timeout, 1);
+    int result = mcds__check_given("store", NULL, NULL, &timeout, 1);
+    return result == MCDS_OK ? check_clocks(options->env) : result;
 }

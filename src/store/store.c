@@ -359,7 +359,8 @@ struct mcds__cell *mcds__store_open_cell(mcds_store *store, mcds_bytes key,
 
 void mcds__store_release_cell(mcds_store *store, mcds_bytes key)
 {
-    mcds__memory_release_cell(store->backend_state, key);
+    if (!mcds__store_is_parents(store)) /* whose threads may have been changing it */
+        mcds__memory_release_cell(store->backend_state, key);
 }
 
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
@@ -417,35 +418,35 @@ int mcds_inspect(mcds_store *store, mcds_inspect_cb visit, void *context)
 {
     if (store == NULL || visit == NULL)
         return mcds__fail_missing("store", "inspect", "a store and a visitor");
+    if (mcds__store_is_parents(store))
+        return mcds__store_check_process(store);
     if (store->backend->inspect == NULL)
         return mcds__fail(MCDS_UNSUPPORTED, UNSUPPORTED, .noun = "store", .verb = "inspect",
                           .reason = "it cannot be inspected");
-    int result = mcds__store_check_process(store);
-    return result == MCDS_OK ? store->backend->inspect(store->backend_state, visit, context)
-                             : result;
+    return store->backend->inspect(store->backend_state, visit, context);
 }
 
 int mcds_backup(mcds_store *store, const char *path)
 {
     if (store == NULL || path == NULL)
         return mcds__fail_missing("store", "backup", "a store and a path");
+    if (mcds__store_is_parents(store))
+        return mcds__store_check_process(store);
     if (store->backend->backup == NULL)
         return mcds__fail(MCDS_UNSUPPORTED, UNSUPPORTED, .noun = "store", .verb = "backup",
                           .reason = "only an lmdb: store can be copied to a file");
-    int result = mcds__store_check_process(store);
-    return result == MCDS_OK ? store->backend->backup(store->backend_state, path) : result;
+    return store->backend->backup(store->backend_state, path);
 }
 
 int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
                      bool (*visit)(void *context, mcds_bytes key), void *context)
 {
+    if (mcds__store_is_parents(store))
+        return mcds__store_check_process(store);
     if (store->backend->keys == NULL)
         return mcds__fail(MCDS_UNSUPPORTED, UNSUPPORTED, .noun = "store", .verb = "scan",
                           .reason = "it cannot list its keys");
-    int result = mcds__store_check_process(store);
-    return result == MCDS_OK
-               ? store->backend->keys(store->backend_state, prefix, visit, context)
-               : result;
+    return store->backend->keys(store->backend_state, prefix, visit, context);
 }
 
 const mcds_env *mcds__store_env(const mcds_store *store)

@@ -49,6 +49,9 @@ int mcds__leased_check(const struct mcds__leased *leased, const mcds_lease *leas
                        const struct mcds__operation_kind *kind, enum mcds__leased_need need)
 {
     bool held = (lease->state & MCDS__LEASE_HELD) != 0;
+    if (leased->handle.forks != mcds__forks())
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(FORKED),
+                              MCDS__CALL(kind, leased->handle.name));
     if (need == MCDS__NEED_EMPTY && held)
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_HELD),
                               MCDS__CALL(kind, leased->handle.name));

@@ -1,6 +1,7 @@
-"""Writes a test of every public function: one call for each pointer argument, with NULL for it.
+"""Writes a test of every public function.
 
-    generate.py OUT.c HEADER...
+    generate.py null OUT.c HEADER...    one call for each pointer argument, with NULL for it
+    generate.py forked OUT.c HEADER...  one call in a child, on handles that its parent has opened
 
 A function that the headers have and this file cannot call ends it with an error, so a new function
 is tested, or the build fails. What a call with NULL means is in MAY_BE_NULL; anywhere else the
@@ -27,6 +28,7 @@ MAY_BE_NULL |= {
     ("log_scan", "info_out"), ("log_tail", "info_out"), ("fail", "format"),
 }
 
+DEAD_ID = "x" * 21  # of a job of a queue
 TEXTS = {"uri": "memory:", "text": "2:0:0:0", "path": "", "format": "x"}
 ZERO = {"at_ms", "when_ms", "ttl_ms", "skip", "limit", "delta"}
 VERBS = {"get_holder": "holder", "try_acquire": "acquire", "acquire_shared": "acquire", "try_acquire_shared": "acquire",
@@ -96,14 +98,14 @@ def argument(function, parameter, before):
     if base == "mcds_sim_program":
         return "no_program"
     if parameter.type == "mcds_bytes":
-        return 'mcds_text("x")'
+        return f'mcds_text("{DEAD_ID if name == "id" else "x"}")'
     if base == "char" and parameter.type == "const char *":
         return f'"{TEXTS.get(name, "x")}"' if name != "path" else "world.path"
     if base in OPAQUE and parameter.type.endswith("**"):
         return f"&world.made_{OPAQUE[base]}"
     if base in OPAQUE:
         return f"world.{OPAQUE[base]}"
-    if base == "mcds_lease" and re.search("_re(new|lease)", function):
+    if base == "mcds_lease" and re.search("_re(new|lease)|_export", function):
         before.append("mcds_lease lease = MCDS_LEASE_INIT;")
         before.append("assert_int_equal(mcds_lock_try_acquire(world.lock, &lease), MCDS_OK);")
         return "&lease"
@@ -205,21 +207,50 @@ def write_call(out, result, function, parameters, which):
     out.append("        end(&world);\n    }")
 
 
+def is_of_a_handle(result, function, parameters):
+    """Whether a child that calls it gets MCDS_INVALID."""
+    handles = set(OPAQUE) - {"mcds_sim", "mcds_sim_client"}
+    return result == "int" and any(p.type != "function" and p.base in handles and "**" not in p.type
+                                   for p in parameters)
+
+
+def write_forked(out, function, parameters):
+    before = []
+    arguments = [argument(function, parameter, before) for parameter in parameters]
+    out.append("    struct world world;\n    begin(&world);")
+    out.extend(f"    {line}" for line in before)
+    out.append("    pid_t child = fork();\n    if (child == 0)")
+    out.append(f"        end_child({function}({', '.join(arguments)}));")
+    out.append("    assert_refused_as_forked(child);")
+    out.extend(f"    mcds_value_free(&{name});"
+               for name in re.findall(r"mcds_value (\w+) =", "".join(before)))
+    out.append("    end(&world);")
+
+
+def write_null(out, result, function, parameters):
+    for i, parameter in enumerate(parameters):
+        if parameter.is_pointer:
+            write_call(out, result, function, parameters, i)
+
+
 def main():
     out = ['#include "arguments/null_world.h"\n']
     tested, count = [], 0
-    for path in sys.argv[2:]:
+    is_forked = sys.argv[1] == "forked"
+    for path in sys.argv[3:]:
         for result, function, parameters in functions(path):
             count += 1
-            if not any(parameter.is_pointer for parameter in parameters):
+            if not (is_of_a_handle(result, function, parameters) if is_forked else
+                    any(parameter.is_pointer for parameter in parameters)):
                 continue
             for parameter in parameters:
                 if parameter.type == "function":
                     write_callback(out, function, parameter)
             out.append(f"static void test_{function}(void **state)\n{{\n    (void)state;")
-            for i, parameter in enumerate(parameters):
-                if parameter.is_pointer:
-                    write_call(out, result, function, parameters, i)
+            if is_forked:
+                write_forked(out, function, parameters)
+            else:
+                write_null(out, result, function, parameters)
             out.append("}\n")
             tested.append(function)
         with open(path, encoding="ascii") as file:
@@ -230,7 +261,7 @@ def main():
     out.append("int main(void)\n{\n    const struct CMUnitTest tests[] = {")
     out.extend(f"        cmocka_unit_test(test_{function})," for function in tested)
     out.append("    };\n    return cmocka_run_group_tests(tests, NULL, NULL);\n}")
-    with open(sys.argv[1], "w", encoding="ascii") as file:
+    with open(sys.argv[2], "w", encoding="ascii") as file:
         file.write("\n".join(out) + "\n")
 
 

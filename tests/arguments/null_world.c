@@ -2,6 +2,7 @@
 #include "arguments/null_world.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void no_program(void *context, mcds_sim_client *client, const mcds_completion *done)
@@ -20,6 +21,25 @@ void assert_missing(int result, const char *noun, const char *verb)
     assert_string_equal(error->noun, noun);
     assert_string_equal(error->verb, verb);
     assert_string_not_equal(error->wanted, "");
+}
+
+_Noreturn void end_child(int result)
+{
+    const mcds_error *error = mcds_last_error();
+    bool is_refused = result == MCDS_INVALID && error->result == MCDS_INVALID &&
+                      error->cause == MCDS_CAUSE_FORKED;
+    if (!is_refused)
+        (void)fprintf(stderr, "%s, not MCDS_INVALID: %s\n", mcds_result_name(result),
+                      mcds_errmsg());
+    _exit(is_refused ? 0 : 1);
+}
+
+void assert_refused_as_forked(pid_t child)
+{
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 void begin(struct world *world)

@@ -1,4 +1,5 @@
-/* One handle of every kind that a program can open, for calls with one argument missing. */
+/* One handle of every kind that a program can open, for calls with one argument missing, and for calls
+ * in a child process. */
 #ifndef MCDS_TESTS_ARGUMENTS_NULL_WORLD_H
 #define MCDS_TESTS_ARGUMENTS_NULL_WORLD_H
 
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <unistd.h>
 
 #include "mcds.h"
 #include "mcds/backend.h"
@@ -37,6 +39,10 @@ struct world {
 /* The call lacked an argument, and its sentence says which call of what. */
 void assert_missing(int result, const char *noun, const char *verb);
 void begin(struct world *world);
+/* End a child after a call with this result. */
+_Noreturn void end_child(int result);
+/* The result was MCDS_INVALID, and the cause that its parent has opened the handle. */
+void assert_refused_as_forked(pid_t child);
 /* Close it, and what a call has opened. */
 void end(struct world *world);
 void no_program(void *context, mcds_sim_client *client, const mcds_completion *done);

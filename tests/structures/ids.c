@@ -133,6 +133,10 @@ static void a_slow_clock_waits_or_is_reported(struct suite *suite)
     shift_wall_ms(suite, -HOUR_MS);
     mcds_ids *slow = open_ids(suite->store, name, 63);
     CHECK(MCDS_TOO_OLD, suite, mcds_ids_next, slow, &id);
+    CHECK_SENTENCE("next: this machine's clock is more than twice spread_ms before");
+    CHECK_SENTENCE("; the difference is 3");
+    assert_true(mcds_last_error()->cause == MCDS_CAUSE_CLOCK &&
+                mcds_last_error()->found_number > HOUR_MS - 2 * SPREAD_MS);
     shift_wall_ms(suite, HOUR_MS - 2 * SPREAD_MS - 2);
     CHECK(MCDS_TOO_OLD, suite, mcds_ids_next, slow, &id);
     shift_wall_ms(suite, 1);
@@ -156,8 +160,10 @@ static void a_clock_out_of_range_is_reported(struct suite *suite)
     int result = CALL(suite, mcds_ids_next, ids, &id);
     skip_if_unsupported(result);
     CHECK_RESULT(MCDS_TOO_OLD, result);
+    CHECK_SENTENCE("before 2020");
     shift_wall_ms(suite, last_ms - MCDS__IDS_EPOCH_MS + 1);
     CHECK(MCDS_TOO_FUTURE, suite, mcds_ids_next, ids, &id);
+    CHECK_SENTENCE("after 2089");
     assert_true(id == 0);
     shift_wall_ms(suite, -10 * SPREAD_MS);
     id = first_id(suite, ids);

@@ -218,6 +218,18 @@ static void a_changed_rate_keeps_what_was_used(struct suite *suite)
     mcds_limit_close(lowered);
 }
 
+/* The last call says which clock is wrong, and by how much. */
+static void check_slow_clock(const char *verb)
+{
+    const mcds_error *error = mcds_last_error();
+    CHECK_SENTENCE("this machine's clock is more than 5 s before that of the last take");
+    CHECK_SENTENCE("; the difference is ");
+    CHECK_SENTENCE("set the wrong one");
+    assert_string_equal(error->verb, verb);
+    assert_true(error->cause == MCDS_CAUSE_CLOCK && error->found_number >= 5900 &&
+                error->found_number <= 6100);
+}
+
 /* R9, R11: a slow clock takes no time back, and one that is very slow is reported. */
 static void a_slow_clock_refills_nothing(struct suite *suite)
 {
@@ -233,8 +245,11 @@ static void a_slow_clock_refills_nothing(struct suite *suite)
                  take(suite, limit, "fair", 6, 0, &value)); /* judged at the later time */
     shift_wall_ms(suite, 4000 - 6000);
     CHECK(MCDS_TOO_OLD, suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
+    check_slow_clock("take");
     CHECK(MCDS_TOO_OLD, suite, mcds_limit_get, limit, mcds_text("a"), &value);
+    check_slow_clock("get");
     CHECK(MCDS_TOO_OLD, suite, mcds_limit_give, limit, mcds_text("a"), 1);
+    check_slow_clock("give");
     shift_wall_ms(suite, 6000 - HOUR_MS);
     CHECK(MCDS_TOO_OLD, suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
     check_take(suite, limit, "b", MCDS_OK);
@@ -243,7 +258,6 @@ static void a_slow_clock_refills_nothing(struct suite *suite)
     mcds_limit_close(limit);
 }
 
-/* The clock is before 1970, or after 2191. */
 /* Their keys live on all servers of the store, and the root of the limit on one: some reads of a
  * pipeline are answered before the root. */
 static void refused_takes_of_a_pipeline_are_refused(struct suite *suite)
@@ -273,19 +287,22 @@ static void refused_takes_of_a_pipeline_are_refused(struct suite *suite)
     }
 }
 
+/* The clock is before 1970, or after 2190. */
 static void a_clock_that_is_none_is_refused(struct suite *suite)
 {
     static const int64_t clocks_ms[] = {-1, INT64_C(7000000000001)};
+    static const int too[] = {MCDS_TOO_OLD, MCDS_TOO_FUTURE};
     mcds_limit *limit = open_limit(suite->store, fresh_name(suite, "l"), 2, 366 * DAY_MS, 0);
     mcds_limit_value value;
     CHECK_RESULT(MCDS_OK, take(suite, limit, "a", 1, 0, &value));
     for (size_t i = 0; i < sizeof clocks_ms / sizeof clocks_ms[0]; i++) {
         int64_t shift_ms = clocks_ms[i] - wall_ms(suite);
         shift_wall_ms(suite, shift_ms);
-        CHECK(MCDS_TOO_OLD, suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
-        CHECK(MCDS_TOO_OLD, suite, mcds_limit_take, limit, mcds_text("new"), 1, 0, NULL);
-        CHECK(MCDS_TOO_OLD, suite, mcds_limit_give, limit, mcds_text("a"), 1);
-        CHECK(MCDS_TOO_OLD, suite, mcds_limit_get, limit, mcds_text("a"), &value);
+        CHECK(too[i], suite, mcds_limit_take, limit, mcds_text("a"), 1, 0, NULL);
+        CHECK_SENTENCE(i == 0 ? "before 1970" : "after 2190");
+        CHECK(too[i], suite, mcds_limit_take, limit, mcds_text("new"), 1, 0, NULL);
+        CHECK(too[i], suite, mcds_limit_give, limit, mcds_text("a"), 1);
+        CHECK(too[i], suite, mcds_limit_get, limit, mcds_text("a"), &value);
         shift_wall_ms(suite, -shift_ms);
     }
     CHECK_RESULT(MCDS_OK, take(suite, limit, "a", 1, 0, &value));

@@ -133,6 +133,7 @@ static void a_beat_that_is_too_late_is_said_to_be(struct suite *suite)
     CHECK(MCDS_OK, suite, mcds_online_beat, online, "ann", IN(40));
     CHECK(MCDS_OK, suite, mcds_online_beat, online, "ann", IN(9));
     CHECK(MCDS_TOO_OLD, suite, mcds_online_beat, online, "ann", IN(8));
+    CHECK_SENTENCE("more than 31 buckets later");
     CHECK(MCDS_OK, suite, mcds_online_beat, online, "bob", IN(8));
     check_counts(suite, online, IN(8), 0, 1);
     check_counts(suite, online, IN(9), 1, 1);

@@ -439,7 +439,7 @@ static void a_clock_far_behind_is_told(struct suite *suite)
     CHECK(MCDS_OK, suite, mcds_set_has, set, member(400));
     shift_wall_ms(suite, -15 * MINUTE_MS);
     CHECK(MCDS_IO, suite, mcds_set_add, set, member(401), NULL);
-    CHECK_SENTENCE("ten minutes behind");
+    CHECK_SENTENCE("ten minutes before");
     shift_wall_ms(suite, 20 * MINUTE_MS);
     CHECK(MCDS_NOT_FOUND, suite, mcds_set_has, set, member(401));
     CHECK(MCDS_OK, suite, mcds_set_add, set, member(401), NULL);

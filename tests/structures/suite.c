@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/error.h"
 #include "support/first_key.h"
 
 #define CROWD 5
@@ -65,11 +66,11 @@ void gather_crowd(struct suite *suite, mcds_pipeline *pipeline)
  * is that of the one asked for. */
 int finish_started(struct suite *suite, mcds_pipeline *pipeline, int started)
 {
-    char sentence[512] = "";
+    struct mcds__failure failure;
     int result = started;
     mcds_completion done;
     bool seen = started != MCDS_OK;
-    (void)snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
+    mcds__failure_save(&failure);
     while (mcds_pipeline_next(pipeline, &done) == MCDS_OK) {
         if (done.tag >= CROWD_TAG) {
             check_result(done.result, MCDS_OK, __FILE__, __LINE__);
@@ -79,16 +80,35 @@ int finish_started(struct suite *suite, mcds_pipeline *pipeline, int started)
         assert_false(seen);
         seen = true;
         result = done.result;
-        (void)snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
+        mcds__failure_save(&failure);
     }
     assert_true(seen);
-    return result < 0 ? mcds_fail(result, "%s", sentence) : result;
+    mcds__failure_restore(&failure);
+    return result;
+}
+
+/* Each failure, and each answer that has several causes, says what failed, and why. */
+static void check_explained(int result, const char *file, int line)
+{
+    const mcds_error *error = mcds_last_error();
+    bool has_cause = result < 0 || result == MCDS_BUSY || result == MCDS_TOO_OLD ||
+                     result == MCDS_TOO_FUTURE;
+    bool is_explained = error->result == result && error->cause != MCDS_CAUSE_OTHER &&
+                        error->noun[0] != '\0' && error->reason[0] != '\0';
+    if (!has_cause || is_explained)
+        return;
+    print_error("%s has no cause: %s, %s: %s\n", mcds_result_name(result),
+                mcds_result_name(error->result), mcds_cause_name((int)error->cause),
+                mcds_errmsg());
+    _fail(file, line);
 }
 
 void check_result(int result, int expected, const char *file, int line)
 {
-    if (result == expected)
+    if (result == expected) {
+        check_explained(result, file, line);
         return;
+    }
     print_error("expected %s, got %s: %s\n", mcds_result_name(expected),
                 mcds_result_name(result), result < 0 ? mcds_errmsg() : "");
     _fail(file, line);

@@ -285,6 +285,8 @@ static void a_clock_before_1970_puts_nothing(void **state)
     open_machine(&machine, NULL, 1, 0);
     machine.fake.wall_ns = -INT64_C(3600) * 1000000000;
     assert_int_equal(mcds_log_put(machine.log, 0, (mcds_bytes){"event", 5}), MCDS_TOO_OLD);
+    assert_string_equal(mcds_errmsg(),
+                        "log 'log': put: this machine's clock is before 1970: set it");
     machine.fake.wall_ns = INT64_C(1700000000) * 1000000000;
     OK(mcds_log_put(machine.log, 0, (mcds_bytes){"event", 5}));
     close_machine(&machine);

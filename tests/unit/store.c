@@ -197,6 +197,30 @@ static void open_names_each_size(void **state)
     assert_size_fails(&options, "mcds_env", sizeof env);
 }
 
+/* On every kind of store; else deadlines would be in the past, and keys would not expire. */
+static void a_clock_below_0_is_refused(void **state)
+{
+    (void)state;
+    static const char *const uris[] = {"memory:", "lmdb:/nonexistent/x",
+                                       "memcached://127.0.0.1:1"};
+    for (size_t i = 0; i < sizeof uris / sizeof uris[0]; i++) {
+        struct fake_env fake;
+        mcds_options options = MCDS_OPTIONS_INIT;
+        fake_env_init(&fake, 1);
+        options.env = &fake.env;
+        fake.monotonic_ns = -1;
+        assert_open_fails(
+            uris[i], &options, MCDS_IO,
+            "store: the monotonic clock is below 0, as with a faked time: fake only the "
+            "wall clock (faketime: FAKETIME_DONT_FAKE_MONOTONIC=1)");
+        assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_CLOCK);
+        fake.wall_ns = -1;
+        assert_open_fails(uris[i], &options, MCDS_IO,
+                          "store: this machine's clock is before 1970: set it");
+        assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_CLOCK);
+    }
+}
+
 static void the_uri_wins_over_the_options(void **state)
 {
     (void)state;
@@ -466,6 +490,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_names_each_mistake),
         cmocka_unit_test(open_names_each_size),
+        cmocka_unit_test(a_clock_below_0_is_refused),
         cmocka_unit_test(the_uri_wins_over_the_options),
         cmocka_unit_test(a_limit_only_shortens_the_timeout),
         cmocka_unit_test(a_backend_of_another_version_is_refused),

@@ -64,7 +64,7 @@ class TooOld(Error, ValueError):
 
 
 class TooFuture(Error, ValueError):
-    """Later than the log accepts."""
+    """Later than is accepted."""
 
 
 class Ambiguous(Error):
@@ -144,12 +144,15 @@ KINDS: Dict[int, Type[Error]] = {
     lib.MCDS_OVERFLOW: Overflow,
     lib.MCDS_IO: Io,
 }
+#: The answers that have several causes.
+EXPLAINED = (lib.MCDS_BUSY, lib.MCDS_TOO_OLD, lib.MCDS_TOO_FUTURE)
 TEXTS = ("noun", "name", "verb", "option", "wanted", "found", "peer", "reason")
 NUMBERS = ("os_error", "wanted_min", "wanted_max", "found_number")
 
 
 #: The names of C in sentences, and those of Python.
 NAMES = {"MCDS_QUEUE_MAY_LOSE": "may_lose=True", "the form MCDS_SET_PLAIN": "set()",
+         "spread_ms": "spread", "late_ms": "late", "ahead_ms": "ahead",
          "the form MCDS_SET_BAG": "bag()", "the form MCDS_SET_LIST": "sequence()"}
 
 
@@ -170,12 +173,13 @@ def speak_python(error: Error) -> None:
 def error_of(code: int) -> Error:
     """The exception for a result of the call that this thread has just made.
 
-    Only BUSY and negative results leave a sentence; the other answers explain themselves.
+    Negative results, BUSY, TOO_OLD and TOO_FUTURE leave a sentence; the other answers explain
+    themselves.
     """
     error = KINDS.get(code, Error)(text(lib.mcds_strerror(code)))
     error.result = code
     last = lib.mcds_last_error()
-    if (code < 0 or code == lib.MCDS_BUSY) and last.result == code:
+    if (code < 0 or code in EXPLAINED) and last.result == code:
         error.message = text(lib.mcds_errmsg())
         error.cause = text(lib.mcds_cause_name(last.cause))[len("MCDS_CAUSE_"):]
         for name in TEXTS:

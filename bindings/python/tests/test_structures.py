@@ -86,8 +86,9 @@ def test_online(s: mcds.Store) -> None:
     at = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
     assert o.beat("ann", at) and o.beat("bob", at) and not o.beat("ann", at)
     assert o.get(at).current == 2
-    with pytest.raises(mcds.TooOld):
+    with pytest.raises(mcds.TooOld, match="online 'site': beat: .* 31 buckets later") as late:
         o.beat("ann", at - datetime.timedelta(days=1))
+    assert (late.value.cause, late.value.verb) == ("CLOCK", "beat")
     assert o.drop(at)
 
 
@@ -314,10 +315,11 @@ def test_log(s: mcds.Store) -> None:
     followed = log.follow(mcds.LogCursor(start=now - datetime.timedelta(hours=1)))
     assert [next(followed).data for _ in range(4)] == [b"one", b"two", b"three", b"four"]
     assert (cursor.gaps, cursor.corrupt, log.damage()) == (0, 0, (0, 0))
-    with pytest.raises(mcds.TooOld):
+    with pytest.raises(mcds.TooOld, match="more than late before this machine's clock"):
         log.put("old", when=time.time() - 7200)
-    with pytest.raises(mcds.TooFuture):
+    with pytest.raises(mcds.TooFuture, match="more than ahead after") as ahead:
         log.put("new", when=time.time() + 7200)
+    assert 7100000 < ahead.value.found_number < 7300000
     with pytest.raises(mcds.Invalid):
         mcds.LogCursor.load("no cursor")
     assert log.drop() and not log.drop()

@@ -185,6 +185,8 @@ static void window_mark_end(struct mcds__window_mark *window, struct mcds__opera
     if (is_written && write->command == MCDS_ADD && write->reply.outcome == MCDS_OUT_OK)
         (void)judge_group(window, (struct mcds__beats){0, 0});
     assert(!is_written || (window->verdict == MCDS_OK && window->after.bits != 0));
+    if (operation->result == MCDS_TOO_OLD)
+        operation->detail = MCDS__WHY(BEAT_TOO_OLD);
     if (is_written || operation->result == MCDS_EXISTS || operation->result == MCDS_TOO_OLD)
         end_group(window, is_written);
     mcds__line_release(operation);
@@ -198,7 +200,9 @@ enum mcds__step mcds__window_mark_step(struct mcds__window_mark *window,
     const mcds_request *write = &mark->requests[0];
     window->operation = operation;
     if (window->is_decided)
-        return mcds__operation_finish(operation, window->verdict);
+        return mcds__operation_explain(operation, window->verdict,
+                                       window->verdict == MCDS_TOO_OLD ? MCDS__WHY(BEAT_TOO_OLD)
+                                                                       : NULL);
     bool is_asked = mark->stage != MCDS__MARK_BEGIN;
     if (!is_asked && window_mark_waits(window, operation, &step))
         return step;

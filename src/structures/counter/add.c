@@ -262,7 +262,8 @@ static void prepare_add(struct counter_add *add, mcds_counter *counter, uint32_t
 static int take_back_here(mcds_counter *counter, uint32_t stripe, int64_t delta)
 {
     struct counter_add add;
-    (void)mcds__call_begin(&add.base, &add_kind, &counter->handle, NULL, NULL);
+    int result;
+    (void)mcds__call_begin(&add.base, &add_kind, &counter->handle, NULL, &result);
     prepare_add(&add, counter, stripe, delta, NULL);
     add.check.is_done = true;
     begin_take_back(&add);

@@ -32,7 +32,7 @@ static struct mcds__cell *open_cell(mcds_counter *counter, uint32_t stripe,
 static struct mcds__cell *find_cell(mcds_counter *counter, uint32_t stripe)
 {
     assert(stripe < counter->stripes);
-    if (!may_have_cells(counter) || counter->forks != mcds__forks())
+    if (!may_have_cells(counter) || counter->handle.forks != mcds__forks())
         return NULL;
     struct mcds__cell *cell = atomic_load_explicit(&counter->cells[stripe],
                                                    memory_order_acquire);

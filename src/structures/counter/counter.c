@@ -408,7 +408,6 @@ int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_op
     counter->stripes = stripes;
     counter->ttl_ms = own.ttl_ms;
     counter->seed = mcds__random_u64(mcds__store_env(store));
-    counter->forks = mcds__forks();
     counter_make_keys(counter);
     counter->flush_ms = pause_of(own.flush_ms);
     if (is_exact(&own))

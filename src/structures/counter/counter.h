@@ -21,7 +21,6 @@ struct mcds_counter {
     uint32_t flags;
     uint32_t stripes;
     uint64_t ttl_ms;
-    uint64_t forks;           /* mcds__forks() when it was opened: a child has no cells */
     _Atomic uint64_t density; /* of its additions in a pipeline, core/tally/tally.h */
     _Atomic uint32_t form;    /* as last seen */
     uint32_t flush_ms;        /* 0: each add flushes */

@@ -167,18 +167,26 @@ int mcds_counter_flush(mcds_counter *counter)
     return mcds_counter_flush_start(counter, MCDS__WAIT, 0);
 }
 
-void mcds__exact_close(mcds_counter *counter)
+static void flush_last(mcds_counter *counter)
 {
     struct counter_flush flush;
     struct mcds__failure failure;
+    int result;
     /* Taking the completion of a failed operation may close the counter. */
     mcds__failure_save(&failure);
-    (void)begin_flush(&flush, &flush_kind, counter, NULL, NULL);
+    (void)begin_flush(&flush, &flush_kind, counter, NULL, &result);
     flush.flush.waits = true;
     flush.flush.leaves = true;
     (void)mcds__call_launch(&flush.base, NULL);
     mcds__failure_restore(&failure);
     mcds__replica_close(counter->replica);
+}
+
+/* In a child, other threads of the parent may be flushing it. */
+void mcds__exact_close(mcds_counter *counter)
+{
+    if (!mcds__store_is_parents(counter->handle.store))
+        flush_last(counter);
     mcds__free(mcds__store_env(counter->handle.store), counter->replica);
 }
 

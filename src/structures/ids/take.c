@@ -131,8 +131,10 @@ static enum mcds__step ids_range(struct ids_take *call, uint64_t next, int64_t n
     uint64_t least = mcds__ids_first_of(now, ids->bits);
     if (end - least < call->n)
         least = end > call->n ? end - call->n : 0;
-    if (mcds__ids_time_of(next, ids->bits) > now + ids_ahead_max(ids))
-        return mcds__operation_finish(&call->base, MCDS_TOO_OLD);
+    int64_t ahead_ms = mcds__ids_time_of(next, ids->bits) - now;
+    if (ahead_ms > ids_ahead_max(ids))
+        return mcds__operation_mistime(&call->base, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_IDS),
+                                       ahead_ms);
     call->first = next > least ? next : least;
     int64_t wait_ms = mcds__ids_time_of(call->first + call->n - 1, ids->bits) - now;
     if (wait_ms > 0)
@@ -147,8 +149,11 @@ static enum mcds__step ids_number(struct ids_take *call, const struct mcds__ids_
 {
     const mcds_ids *ids = call->ids;
     int64_t now = mcds__wall_ms(call->base.env) - MCDS__IDS_EPOCH_MS;
-    if (now < 0 || now >= MCDS__IDS_TIME_END)
-        return mcds__operation_finish(&call->base, now < 0 ? MCDS_TOO_OLD : MCDS_TOO_FUTURE);
+    if (now < 0)
+        return mcds__operation_explain(&call->base, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_2020));
+    if (now >= MCDS__IDS_TIME_END)
+        return mcds__operation_explain(&call->base, MCDS_TOO_FUTURE,
+                                       MCDS__WHY(CLOCK_AFTER_2089));
     if (!value->is_mark)
         return ids_range(call, value->next, now);
     return ids_write(call, MAKING, mcds__ids_first_of(now + ids->spread_ms + 1, ids->bits));

@@ -51,8 +51,25 @@ static int64_t latest_full_ns(const mcds_limit *limit)
     return (int64_t)longest;
 }
 
-int mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entry,
-                    int64_t own_ms, mcds_limit_value *value_out)
+/* NEXT: a take may be decided at this time of this machine's clock. */
+static enum mcds__step check_clock(struct mcds__operation *operation, int64_t own_ms)
+{
+    if (mcds__take_is_time(own_ms))
+        return MCDS__NEXT;
+    return own_ms < 0
+               ? mcds__operation_explain(operation, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_1970))
+               : mcds__operation_explain(operation, MCDS_TOO_FUTURE,
+                                         MCDS__WHY(CLOCK_AFTER_2190));
+}
+
+static enum mcds__step limit_fail_slow(struct mcds__operation *operation, int64_t ahead_ns)
+{
+    return mcds__operation_mistime(operation, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_TAKE),
+                                   ahead_ns / NS_PER_MS);
+}
+
+bool mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entry,
+                     int64_t own_ms, mcds_limit_value *value_out, int64_t *ahead_ns_out)
 {
     struct mcds__take_entry after = *entry;
     struct mcds__take one = {.tokens = 1};
@@ -60,20 +77,22 @@ int mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entr
     *value_out = (mcds_limit_value){
         .full_ms = mcds__limit_ms(mcds__take_full_ns(entry) - own_ms * NS_PER_MS)};
     if (limit->rate_count == 0)
-        return MCDS_OK;
+        return true;
+    *ahead_ns_out = 0;
     if (!mcds__take_is_time(own_ms))
-        return MCDS_TOO_OLD;
+        return false;
     assert(limit->rate_count <= MCDS_LIMIT_RATES_MAX);
     copy_rates(limit, &one);
     switch (mcds__take_decide(&one, own_ms, &after, &number)) {
     case MCDS__MAP_CHANGED:
         value_out->remaining = (uint64_t)number + 1;
-        return MCDS_OK;
+        return true;
     case MCDS__MAP_REFUSED:
         value_out->retry_ms = mcds__limit_ms(number);
-        return MCDS_OK;
+        return true;
     default:
-        return MCDS_TOO_OLD;
+        *ahead_ns_out = number;
+        return false;
     }
 }
 
@@ -91,7 +110,7 @@ static mcds_limit_value take_value(const struct limit_take *call,
 {
     mcds_limit_value value = {0};
     mcds_limit_value seen;
-    int64_t number = outcome->number;
+    int64_t number = outcome->number, ahead_ns;
     assert(outcome->code == MCDS__MAP_CHANGED || outcome->code == MCDS__MAP_REFUSED);
     if (outcome->code == MCDS__MAP_REFUSED) {
         value.retry_ms = mcds__limit_ms(number);
@@ -103,7 +122,7 @@ static mcds_limit_value take_value(const struct limit_take *call,
     int64_t full_ns = latest_full_ns(call->limit) - (number < 0 ? number : 0);
     value.full_ms = mcds__limit_ms(full_ns);
     if (outcome->entry != NULL &&
-        mcds__limit_see(call->limit, outcome->entry, outcome->own_ms, &seen) == MCDS_OK) {
+        mcds__limit_see(call->limit, outcome->entry, outcome->own_ms, &seen, &ahead_ns)) {
         value.full_ms = seen.full_ms;
         value.remaining = seen.remaining;
     }
@@ -151,7 +170,7 @@ static enum mcds__step take_outcome(struct limit_take *call, mcds_bytes identity
         note_refusal(call, identity, outcome);
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(LIMITED));
     case MCDS__MAP_TOO_OLD:
-        return mcds__operation_finish(operation, MCDS_TOO_OLD);
+        return limit_fail_slow(operation, outcome->number);
     case MCDS__MAP_ABSENT:
         return mcds__operation_finish(operation, MCDS_OK);
     default:
@@ -264,10 +283,10 @@ static enum mcds__step step_read(struct limit_take *call)
         return step;
     int result = take_read_state(call, operation->result);
     outcome.own_ms = mcds__wall_ms(operation->env);
-    if (result == MCDS_OK && !mcds__take_is_time(outcome.own_ms))
-        result = MCDS_TOO_OLD;
     if (result != MCDS_OK)
         return mcds__operation_finish(operation, result);
+    if ((step = check_clock(operation, outcome.own_ms)) != MCDS__NEXT)
+        return step;
     mcds_bytes identity = call->get.place.element;
     struct mcds__take_entry after = call->entry;
     outcome.code = mcds__take_decide(&call->take, outcome.own_ms, &after, &outcome.number);
@@ -281,11 +300,12 @@ static enum mcds__step step_read(struct limit_take *call)
 static enum mcds__step limit_step_take(struct mcds__operation *operation)
 {
     struct limit_take *call = (struct limit_take *)operation;
+    enum mcds__step step;
     assert(call->reads || call->appends);
     switch (call->stage) {
     case TAKE_BEGIN:
-        if (!mcds__take_is_time(mcds__wall_ms(operation->env)))
-            return mcds__operation_finish(operation, MCDS_TOO_OLD);
+        if ((step = check_clock(operation, mcds__wall_ms(operation->env))) != MCDS__NEXT)
+            return step;
         return call->reads ? step_read(call) : step_append(call);
     case TAKE_READING:
         return step_read(call);
@@ -353,10 +373,13 @@ static enum mcds__step step_get(struct mcds__operation *operation)
         return step;
     if (operation->result == MCDS_OK && !mcds__take_read_entry(call->get.value, &entry))
         return mcds__operation_finish(operation, MCDS_CORRUPT);
-    int result = mcds__limit_see(call->limit, &entry, mcds__wall_ms(operation->env), &value);
-    if (result == MCDS_OK)
-        mcds__sized_write(MCDS__SIZED_mcds_limit_value, call->value_out, &value);
-    return mcds__operation_finish(operation, result);
+    int64_t own_ms = mcds__wall_ms(operation->env), ahead_ns;
+    if ((step = check_clock(operation, own_ms)) != MCDS__NEXT)
+        return step;
+    if (!mcds__limit_see(call->limit, &entry, own_ms, &value, &ahead_ns))
+        return limit_fail_slow(operation, ahead_ns);
+    mcds__sized_write(MCDS__SIZED_mcds_limit_value, call->value_out, &value);
+    return mcds__operation_finish(operation, MCDS_OK);
 }
 
 static void release_get(struct mcds__operation *operation)

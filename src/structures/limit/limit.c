@@ -248,9 +248,11 @@ static bool visit_identity(void *context, const struct mcds__map_entry *entry)
     struct limit_scan *scan = context;
     struct mcds__take_entry state;
     mcds_limit_value value;
+    int64_t ahead_ns;
     if (!mcds__take_read_entry(entry->value, &state))
         return true;
-    (void)mcds__limit_see(scan->limit, &state, mcds__wall_ms(scan->keyed.base.env), &value);
+    (void)mcds__limit_see(scan->limit, &state, mcds__wall_ms(scan->keyed.base.env), &value,
+                          &ahead_ns);
     value.size = sizeof value;
     return mcds__keyed_count_visit(&scan->keyed,
                                    scan->visit(scan->context, entry->element, &value));

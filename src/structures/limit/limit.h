@@ -35,10 +35,10 @@ static inline uint64_t mcds__limit_ms(int64_t ns)
     return ns <= 0 ? 0 : ((uint64_t)ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
-/* Set the value that mcds_limit_get returns for the entry at own_ms. MCDS_OK or MCDS_TOO_OLD.
- * `entry` has no rates if it does not exist. */
-int mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entry,
-                    int64_t own_ms, mcds_limit_value *value_out);
+/* Set the value that mcds_limit_get returns for the entry at own_ms. False: no take may be decided at
+ * that time, which is *ahead_ns_out before the entry. `entry` has no rates if it does not exist. */
+bool mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entry,
+                     int64_t own_ms, mcds_limit_value *value_out, int64_t *ahead_ns_out);
 
 /* The calls of the form BUCKET, whose arguments were checked. */
 int mcds__limit_take_bucket(mcds_limit *limit, const struct mcds__operation_kind *kind,

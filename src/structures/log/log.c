@@ -48,7 +48,7 @@ static enum mcds__step step_put(struct mcds__operation *operation);
 
 /* Returns MCDS_OK and the time under which the events are filed, or why a log with these settings
  * does not accept them. */
-static int judge(const struct log_put *put, const struct mcds__log_settings *settings,
+static int judge(struct log_put *put, const struct mcds__log_settings *settings,
                  int64_t *filed_out)
 {
     int64_t now_ms = mcds__wall_ms(put->base.env);
@@ -57,12 +57,7 @@ static int judge(const struct log_put *put, const struct mcds__log_settings *set
     /* A clock that is set back during the call does not change the order of its events. */
     if (*filed_out == now_ms && put->filed_ms > now_ms)
         *filed_out = put->filed_ms;
-    /* No chunk is before 1970, where a clock that was never set may be. */
-    if (*filed_out < 0 || *filed_out < now_ms - (int64_t)settings->late_ms)
-        return MCDS_TOO_OLD;
-    if (*filed_out > now_ms + (int64_t)settings->ahead_ms)
-        return MCDS_TOO_FUTURE;
-    return MCDS_OK;
+    return mcds__log_judge(&put->base, settings, *filed_out, now_ms);
 }
 
 /* The events may be stored in this life, or in one that has ended. */

@@ -128,6 +128,10 @@ uint64_t mcds__log_live(const mcds_log *log, int64_t now_ms);
 /* R of mcds_log_options: how many chunks readers read before and after those that accept events by
  * their own clock, for events of writers with other clocks. Limited by the size of a cursor. */
 uint64_t mcds__log_reach(const struct mcds__log_settings *settings);
+/* MCDS_OK, or why the log does not accept an event of this time, as the result of the operation. */
+int mcds__log_judge(struct mcds__operation *operation,
+                    const struct mcds__log_settings *settings, int64_t filed_ms,
+                    int64_t now_ms);
 /* The ttl of a key. A chunk can be read for the retention after it has taken its last event, so no
  * key expires before a reader that reads once in each retention has read it. */
 uint64_t mcds__log_ttl_ms(const struct mcds__log_settings *settings);

@@ -239,6 +239,23 @@ uint64_t mcds__log_reach(const struct mcds__log_settings *settings)
     return (MCDS_LOG_CURSOR_CHUNKS - taking) / 2;
 }
 
+int mcds__log_judge(struct mcds__operation *operation,
+                    const struct mcds__log_settings *settings, int64_t filed_ms, int64_t now_ms)
+{
+    operation->detail = NULL; /* it may have been refused before */
+    operation->result = MCDS_OK;
+    /* No chunk is before 1970, where a clock that was never set may be. */
+    if (filed_ms < 0)
+        (void)mcds__operation_explain(operation, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_1970));
+    else if (filed_ms < now_ms - (int64_t)settings->late_ms)
+        (void)mcds__operation_mistime(operation, MCDS_TOO_OLD, MCDS__WHY(EVENT_BEFORE_LATE),
+                                      now_ms - filed_ms);
+    else if (filed_ms > now_ms + (int64_t)settings->ahead_ms)
+        (void)mcds__operation_mistime(operation, MCDS_TOO_FUTURE, MCDS__WHY(EVENT_BEYOND_AHEAD),
+                                      filed_ms - now_ms);
+    return operation->result;
+}
+
 uint64_t mcds__log_ttl_ms(const struct mcds__log_settings *settings)
 {
     /* A key may be made before its chunk begins: ahead_ms, and by a clock that is ahead. */
