@@ -324,13 +324,15 @@ static void a_follower_leaves_at_its_deadline(void **state)
  * monotonic clock than the one with which the file was opened. */
 struct trap {
     mcds_env env;
+    bool is_set;
     int held;
 };
 
 static int64_t trap_wall_ns(void *self)
 {
+    const struct trap *trap = self;
     char byte = 'h';
-    if (write(((struct trap *)self)->held, &byte, 1) == 1)
+    if (trap->is_set && write(trap->held, &byte, 1) == 1)
         (void)raise(SIGSTOP);
     return 0;
 }
@@ -343,15 +345,17 @@ static int64_t trap_monotonic_ns(void *self)
 
 static void stop_in_transaction(const char *file, int held)
 {
-    struct trap trap = {*mcds_env_system(), held};
+    struct trap trap = {*mcds_env_system(), false, held};
     trap.env.self = &trap;
     trap.env.wall_ns = trap_wall_ns;
     trap.env.monotonic_ns = trap_monotonic_ns;
     mcds_store *first;
     mcds_store *store;
     if (try_open(file, "", NULL, &first) == MCDS_OK &&
-        try_open(file, "", &trap.env, &store) == MCDS_OK)
+        try_open(file, "", &trap.env, &store) == MCDS_OK) {
+        trap.is_set = true;
         (void)add_number(store, "n", 1);
+    }
     _exit(1);
 }
 
