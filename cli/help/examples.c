@@ -84,7 +84,7 @@ static void print_those(struct part rest, const struct noun *noun, const struct 
         if (count++ == 0 && is_whole)
             output_print("\nExamples:\n");
         else if (count == 1)
-            output_print("\nExamples (man mcds-%s has the commands between them):\n",
+            output_print("\nExamples (some commands are left out: see man mcds-%s):\n",
                          noun->word);
         output_print("%.*s", (int)all.length, all.text);
     }

@@ -77,9 +77,10 @@ const struct parameter options[OPTION_COUNT] = {
                           "a new counter only grows, and other memcached clients can read it"),
     [OPTION_STRIPES] = NUMBER(
         NONE, "stripes", "K", 1, 32,
-        "of a counter: spread it over K keys; all that change it must give the same (1); of a "
-        "queue that this push makes: spread it over K stripes, about one for eight workers; a "
-        "queue that exists must have been made with K (any; a new one: 1)"),
+        "counter: spread it over K keys; all that change it must give the same K (1); queue: "
+        "make a "
+        "new queue with K stripes, about one for each eight workers (1); a queue that exists "
+        "keeps its number, and another K is refused"),
     [OPTION_EXACT] = FLAG(
         NONE, "exact",
         "count each addition, or each visitor, exactly once, even if replies are lost; all "
@@ -256,7 +257,7 @@ const struct parameter options[OPTION_COUNT] = {
         NONE, "patience", "TIME", 0, 49 * DAY_MS,
         "also take tokens that are available within this time, and print the seconds to wait; "
         "with "
-        "-q only these, 0.000 where there is no wait (0); run: the longest wait (1d)"),
+        "-q, print only the seconds (0); run: the longest wait (1d)"),
     [OPTION_HOW_MANY] = NUMBER(NONE, "count", "N", 1, MCDS_IDS_TAKE_MAX,
                                "how many ids, each one more than the one before (1)"),
     [OPTION_BITS] = CHOICE(

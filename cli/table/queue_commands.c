@@ -25,10 +25,10 @@ const struct verb queue_verbs[] = {
      .start = queue_push,
      .print = queue_print_push,
      .done = "pushed",
-     .help =
-         "Add each JOB at the end of the queue, which is made if it does not exist. If it "
-         "is made with --stripes, many workers conflict less, and jobs of different stripes "
-         "are handed out in any order."},
+     .help = "Add each JOB at the end of the queue, which is made if it does not exist. If it "
+             "is made with --stripes, the claims of many workers read less, and jobs of "
+             "different stripes "
+             "are handed out in any order."},
     {.word = "work",
      .arguments = takes_name,
      .options = BIT(OPTION_VISIBLE) | BIT(OPTION_TRIES) | BIT(OPTION_JOB_WAIT) |

@@ -196,7 +196,7 @@ const struct verb doctor_verbs[] = {
      .help =
          "Describe the store: which one is used and why, and where the namespace and the "
          "timeout come from; what it can do, and its problems. Of an lmdb: store, it checks "
-         "the pages in use for 2 s, but not the bytes of values. "
+         "the pages in use for at most 2 s, but not the bytes of values. "
          "Exits with 1 when it finds a problem."},
     {.word = NULL},
 };

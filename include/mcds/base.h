@@ -113,7 +113,7 @@ MCDS_API const char *mcds_errmsg(void);
     X(MCDS_CAUSE_OVERFLOW, 28, "the number leaves its range")                                  \
     X(MCDS_CAUSE_TOO_BIG, 29, "larger than the store accepts")                                 \
     X(MCDS_CAUSE_TOO_LATE, 30, "so late that readers may have passed it")                      \
-    X(MCDS_CAUSE_CLOCK, 31, "a clock is wrong, or a time is too far from it")                  \
+    X(MCDS_CAUSE_CLOCK, 31, "a clock is wrong, or a time differs too much from it")                  \
     /* Of other users */                                                                       \
     X(MCDS_CAUSE_CONTENDED, 40, "others keep changing it")                                     \
     X(MCDS_CAUSE_HELD, 41, "it is held")                                                       \

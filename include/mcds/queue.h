@@ -20,7 +20,7 @@ extern "C" {
  * pushed with a delay, jobs that are handed out again, and queues with several stripes.
  *
  * A queue consists of parts. A push and a claim each append one record to a part, and the order
- * of the records decides which worker gets which job. So workers do not conflict. A call whose
+ * of the records decides which worker gets which job. So a claim never fails because of other workers. A call whose
  * reply was lost repeats its record with the same id. A part is full at 256 jobs or 8 KB, so the
  * cost of a claim does not depend on the length of the queue.
  *
@@ -90,13 +90,13 @@ extern "C" {
  * Many workers. Workers that claim jobs at the same time append to the same part, and each
  * claim reads what the others have appended. With more than about ten workers whose jobs take
  * less than a millisecond, this reading takes most of the time. A queue with several stripes
- * has as many parts in use at a time. A handle stays in one stripe for a second, or for 256
- * jobs, or until it finds it crowded, and then changes to the next one. A worker passes over
- * stripes in which no job is due. So the jobs of a stripe are handed out in the order of their
- * pushes, and jobs of different stripes in any order. A change of the stripe costs one or two
- * round trips. A claim that finds no job costs a round trip for each stripe, and one more.
- * About one stripe for eight workers is enough. The client that makes a queue chooses the
- * number, and the queue keeps it until it is dropped.
+ * has a part in use for each of them. A handle stays in one stripe for a second, or for 256
+ * jobs, or until others have prevented four of its rewrites of a part. Then it changes to the
+ * next stripe. A worker passes over stripes in which no job is due. The jobs of a stripe are
+ * handed out in the order of their pushes, and jobs of different stripes in any order. A
+ * change of the stripe costs one or two round trips. A claim that finds no job costs a round
+ * trip for each stripe, and one more. About one stripe for each eight workers is enough. The
+ * client that makes a queue chooses the number, and the queue keeps it until it is dropped.
  *
  * Jobs that are delayed or take long stay in their part, and later parts are used meanwhile. A
  * handle remembers up to 1 024 parts in which no job is due, which is about 200 000 small jobs
@@ -208,7 +208,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_made_with(mcds_store *store, const char *na
 MCDS_API void mcds_queue_close(mcds_queue *queue);
 
 /* Adds a job at the end. Makes the queue if it does not exist. If a push begins after another
- * push has returned MCDS_OK, its job comes after the other one.
+ * push has returned MCDS_OK, its job comes after the other one, if both are in one stripe.
  * Arguments:   job       0 bytes to 64 KB
  *              delay_ms  the job is due after this time; at most 7 days
  * Returns:     MCDS_OK
@@ -228,7 +228,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_start(mcds_queue *queue, mcds_bytes jo
                                                 uint64_t tag);
 
 /* Adds jobs at the end in the order of the array, many in one round trip. Jobs of other callers
- * may come between them.
+ * may come between them. The jobs of one call may come to several stripes.
  * Arguments:   jobs        each of 0 bytes to 64 KB; NULL is allowed when count is 0
  *              count       0 or more
  *              delay_ms    as for mcds_queue_push
@@ -267,8 +267,9 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_dead_start(mcds_queue *queue, mcds_byt
                                                      uint64_t tag);
 
 /* Calls done for the previous job, which is the one that the caller holds, if any. Then claims
- * the first job that is due. If no job is due, the call polls at intervals of up to 100 ms, until
- * a job is due or wait_ms have passed.
+ * the first job that is due, of the first stripe that has one, beginning at the stripe of the
+ * handle. If no job is due, the call polls at intervals of up to 100 ms, until a job is due or
+ * wait_ms have passed.
  * Arguments:   wait_ms    0 to 86 400 000
  *              job        in and out; empty or held
  *              value_out  the job
@@ -286,8 +287,9 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_dead_start(mcds_queue *queue, mcds_byt
  * Cost:        1. One call in about twenty rewrites a part, which takes 2 more. A handle's first
  *              call takes 1 more, as does a call after one that found no job.
  *              2 to 7 more when the first part of the queue has no more jobs, 3 more for each job
- *              that is found dead, and 1 more if was_lost is set. A wait costs 1 for each poll, or
- *              2 if the last part is new
+ *              that is found dead, and 1 more if was_lost is set. A change of the stripe takes 1
+ *              or 2 more. A poll that finds no job costs 1 for each stripe, and 1 more if there
+ *              are several or if the last part is new
  * Lost reply:  MCDS_AMBIGUOUS: the previous job is done, or not, or not yet. Another job may have
  *              been claimed; it is handed out again when that claim ends. Call again with the
  *              same `job`

@@ -163,8 +163,8 @@ typedef bool (*mcds_scan_cb)(void *context, const mcds_listed *listed);
  * interactive use, not for programs. If a server fails, the call visits the structures of the
  * other servers and then returns the failure. mcds_errmsg() names each server that failed. The
  * call connects to all servers at the same time, so many servers that do not answer take no
- * longer than one. On lmdb, overwritten pages that can have keys of the namespace are found after
- * the last visit; the result is then MCDS_IO.
+ * longer than one. On lmdb, the call checks the pages that can have keys of the namespace after the
+ * last visit, and returns MCDS_IO if one is damaged. If visit ends the call, it checks nothing.
  * Arguments:   visit  must not call the store
  * Returns:     MCDS_OK           also if visit has ended the call
  *              MCDS_UNAVAILABLE  a server cannot be reached, or broke off its listing

@@ -22,23 +22,23 @@
     X(NO_MEMORY_TO_REWRITE, NO_MEMORY, "this process has no memory to rewrite its key")        \
     X(ITS_KEY_VANISHES, CONTENDED, "its key vanishes again and again")                         \
     X(CLOCK_BEHIND, CLOCK, "this machine's clock is more than ten minutes before that of "     \
-      "others: set the wrong one of them, or wait")                                            \
+      "others: correct the one that is wrong, or wait")                                            \
     X(CLOCK_BEFORE_1970, CLOCK, "this machine's clock is before 1970: set it")                 \
-    X(CLOCK_BEFORE_2020, CLOCK, "this machine's clock is before 2020, where ids begin: set it") \
-    X(CLOCK_AFTER_2089, CLOCK, "this machine's clock is after 2089, where ids end: set it")    \
-    X(CLOCK_AFTER_2190, CLOCK, "this machine's clock is after 2190, where limits end: set it") \
+    X(CLOCK_BEFORE_2020, CLOCK, "this machine's clock is before 2020, from which on ids work: set it") \
+    X(CLOCK_AFTER_2089, CLOCK, "this machine's clock is after 2089, until which ids work: set it")    \
+    X(CLOCK_AFTER_2190, CLOCK, "this machine's clock is after 2190, until which limits work: set it") \
     X(CLOCK_MONOTONIC, CLOCK, "the monotonic clock is below 0, as with a faked time: fake only " \
       "the wall clock (faketime: FAKETIME_DONT_FAKE_MONOTONIC=1)")                             \
     X(CLOCK_BEFORE_TAKE, CLOCK, "this machine's clock is more than 5 s before that of the last " \
-      "take of this identity: set the wrong one of the two, or wait")                          \
+      "take of this identity: correct the one that is wrong, or wait")                          \
     X(CLOCK_BEFORE_IDS, CLOCK, "this machine's clock is more than twice spread_ms before that " \
-      "of another caller: set the wrong one of the two, or wait")                              \
+      "of another caller: correct the one that is wrong, or wait")                              \
     X(EVENT_BEFORE_LATE, CLOCK, "the event is more than late_ms before this machine's clock: " \
-      "put it sooner, or set the wrong clock")                                                 \
+      "put events sooner, or correct the clock that is wrong")                                                 \
     X(EVENT_BEYOND_AHEAD, CLOCK, "the event is more than ahead_ms after this machine's clock: " \
-      "set the wrong clock, or wait")                                                          \
+      "correct the clock that is wrong, or wait")                                                          \
     X(BEAT_TOO_OLD, CLOCK,                                                                     \
-      "a beat of this visitor is more than 31 buckets later: set the clock that is wrong")     \
+      "another beat of this visitor is more than 31 buckets later: correct the clock that is wrong")     \
     X(SERVER_FULL_FOR_IT, STORE_FULL,                                                          \
       "the store has no memory for it; cache_memlimit gives a memcached more while it runs")   \
     X(OTHERS_MAKE_IT, CONTENDED, "others are making it")                                       \
@@ -355,7 +355,7 @@
       "another program has deleted keys; restore a backup, or set it again")                   \
     X(JOBS_MISSING, GONE,                                                                      \
       "some of its jobs are gone, and this store evicts nothing: its data is damaged, or "     \
-      "another program has deleted keys; the other jobs are kept; restore a backup")           \
+      "another program has deleted keys; the other jobs are kept: work on them, or restore a backup")           \
     X(JOBS_MISSING_UNTIL_DROPPED, GONE,                                                        \
       "some of its jobs are gone, and this store evicts nothing: its data is damaged, or "     \
       "another program has deleted keys; the other jobs are kept; restore a backup; this is"   \

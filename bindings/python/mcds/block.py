@@ -1,4 +1,4 @@
-"""The end of a with block: what it says to the store is said, also where it is interrupted or cancelled."""
+"""The end of a with block. An interrupt or a cancellation does not prevent its requests."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def say(error: Error, old: str, new: str) -> None:
 
 
 def speak_python(error: Error) -> None:
-    """Let the sentence have the names of Python. Without a handle C knows no name: the store is closed."""
+    """Let the sentence have the names of Python. A failure without name and option means that the store is closed."""
     if error.cause == "ARGUMENT_MISSING" and not error.name and not error.option:
         say(error, error.reason, "the store is closed")
     for name, ours in NAMES.items():

@@ -279,7 +279,7 @@ def as_option_ms(span: Optional[Seconds], bits: int = 63) -> int:
     means an end, not 15 seconds, or no end at all."""
     ms = as_ms(span, bits)
     if ms == 0 and span is not None:
-        raise ValueError("a time span of 0; None is the default")
+        raise ValueError("a time span of 0 is refused; None selects the default")
     return ms
 
 

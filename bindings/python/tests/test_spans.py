@@ -77,7 +77,7 @@ def test_a_lock_waits_for_a_timedelta(s: mcds.Store) -> None:
     lambda s, span: s.views("w", lambda *_: 0, lambda *_: None, flush=span)])
 def test_no_time_is_not_the_default(call: Callable[[mcds.Store, Any], object], span: Any) -> None:
     """0 is the default in C. A caller that has computed it means something else."""
-    with mcds.open("memory:") as s, pytest.raises(ValueError, match="None is the default"):
+    with mcds.open("memory:") as s, pytest.raises(ValueError, match="None selects the default"):
         call(s, span)
 
 
