@@ -9,7 +9,7 @@
 #include "io/exit.h"
 
 static struct output *output_of_crash;
-static const char *uri_of_crash;
+static bool uses_lmdb;
 
 /* LMDB calls abort() itself, in this thread and outside of stdio, so that stdio may be used. */
 static void tell_abort(int number)
@@ -30,7 +30,7 @@ static void tell_crash(int number)
         "reports it\n";
     int saved = errno;
     (void)number;
-    if (strncmp(uri_of_crash, "lmdb:", strlen("lmdb:")) == 0)
+    if (uses_lmdb)
         (void)!write(STDERR_FILENO, sentence, sizeof sentence - 1);
     errno = saved;
 }
@@ -48,7 +48,7 @@ static void handle(int number, void (*handler)(int number))
 void crash_open(struct output *output, const char *uri)
 {
     output_of_crash = output;
-    uri_of_crash = uri;
+    uses_lmdb = strncmp(uri, "lmdb:", strlen("lmdb:")) == 0;
     handle(SIGABRT, tell_abort);
     handle(SIGSEGV, tell_crash);
     handle(SIGBUS, tell_crash);
