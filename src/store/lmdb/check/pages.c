@@ -218,7 +218,7 @@ static bool has_node(const struct walking *walking, const uint8_t *page, size_t 
     if (at < two_bytes(page + UPPER_AT) || at + NODE_BYTES > walking->page_size)
         return false;
     const uint8_t *node = page + at;
-    size_t length = NODE_BYTES + key_of(node).length;
+    uint64_t length = NODE_BYTES + key_of(node).length;
     uint16_t flags = two_bytes(node + NODE_FLAGS_AT);
     if (is_leaf(page))
         length += (flags & NODE_LONG) != 0 ? WORD : low_half(node);
