@@ -9,7 +9,7 @@
 #include "io/exit.h"
 
 static struct output *output_of_crash;
-static bool uses_lmdb;
+static const char *uri_of_crash;
 
 /* LMDB calls abort() itself, in this thread and outside of stdio, so that stdio may be used. */
 static void tell_abort(int number)
@@ -22,6 +22,11 @@ static void tell_abort(int number)
     _exit(STATUS_IO);
 }
 
+static bool uses_lmdb(void)
+{
+    return strncmp(uri_of_crash, "lmdb:", strlen("lmdb:")) == 0;
+}
+
 /* The instruction is executed again, and the signal has its default action by then. */
 static void tell_crash(int number)
 {
@@ -30,7 +35,7 @@ static void tell_crash(int number)
         "reports it\n";
     int saved = errno;
     (void)number;
-    if (uses_lmdb)
+    if (uses_lmdb())
         (void)!write(STDERR_FILENO, sentence, sizeof sentence - 1);
     errno = saved;
 }
@@ -48,7 +53,7 @@ static void handle(int number, void (*handler)(int number))
 void crash_open(struct output *output, const char *uri)
 {
     output_of_crash = output;
-    uses_lmdb = strncmp(uri, "lmdb:", strlen("lmdb:")) == 0;
+    uri_of_crash = uri;
     handle(SIGABRT, tell_abort);
     handle(SIGSEGV, tell_crash);
     handle(SIGBUS, tell_crash);
