@@ -133,8 +133,7 @@ static int refuse_damaged(struct mcds__lmdb_file *file, const mcds_env *env, con
         return MCDS_OK;
     return fail_backup_at(MCDS_IO, DAMAGED, file->path,
                           "it is damaged: its page %llu has been overwritten, and %llu of %llu "
-                          "items can be read; nothing was copied; restore a backup; 'mcds dump "
-                          "NAME' may still read what is not damaged",
+                          "items can be read; nothing was copied; " MCDS__LMDB_DAMAGE_FIX,
                           (unsigned long long)walk.damaged, (unsigned long long)walk.entries,
                           (unsigned long long)walk.expected);
 }

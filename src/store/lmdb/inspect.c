@@ -13,7 +13,6 @@
 #define WAIT_NS (10 * NS_PER_S)
 #define STUCK_NS NS_PER_S
 #define CHECK_NS (2 * NS_PER_S)
-#define DAMAGE_FIX "restore a backup; 'mcds dump NAME' may still read what is not damaged"
 #define MIB (1024.0 * 1024.0)
 
 struct keys {
@@ -190,13 +189,13 @@ static void tell_damage(struct mcds__lmdb_file *file, const mcds_env *env,
     int code = mcds__lmdb_check(file, env, &walk);
     unsigned long long damaged = walk.damaged;
     if (code == 0 && damaged != 0 && walk.is_unfinished)
-        mcds__report(report, MCDS_PROBLEM, DAMAGE_FIX,
+        mcds__report(report, MCDS_PROBLEM, MCDS__LMDB_DAMAGE_FIX,
                      "it is damaged: its page %llu has been "
                      "overwritten; not all pages were checked",
                      damaged);
     else if (code == 0 && damaged != 0)
         mcds__report(
-            report, MCDS_PROBLEM, DAMAGE_FIX,
+            report, MCDS_PROBLEM, MCDS__LMDB_DAMAGE_FIX,
             "it is damaged: its page %llu has been overwritten, and %llu of %llu items "
             "can be read",
             damaged, (unsigned long long)walk.entries, (unsigned long long)walk.expected);

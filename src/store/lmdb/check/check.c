@@ -11,7 +11,7 @@
 #define LOOKS_MAX 20
 #define WAIT_NS (10 * NS_PER_S)
 
-/* What is wrong with a file, from the first look to the last. */
+/* The damage that one look at a file has found. */
 struct look {
     enum mcds__lmdb_header header;
     struct mcds__lmdb_meta meta;
@@ -27,7 +27,7 @@ static bool looks_sound(int descriptor, struct look *look)
     look->header = mcds__lmdb_read_header(descriptor, &look->meta);
     /* Now the length: LMDB writes a meta page after the pages to which it refers. */
     if (fstat(descriptor, &status) != 0 || look->header == MCDS__LMDB_HEADER_OTHER)
-        return true; /* LMDB reports what it is */
+        return true; /* LMDB names the fault */
     look->size = (uint64_t)status.st_size;
     if (look->header != MCDS__LMDB_HEADER_SOUND)
         return false;

@@ -32,6 +32,10 @@ enum mcds__lmdb_header {
     MCDS__LMDB_HEADER_DAMAGED
 };
 
+/* What to do about a damaged file. */
+#define MCDS__LMDB_DAMAGE_FIX                                                                  \
+    "restore a backup; 'mcds dump NAME' may still read what is not damaged"
+
 /* Reads both meta pages. *out is valid if they are SOUND. */
 enum mcds__lmdb_header mcds__lmdb_read_header(int descriptor, struct mcds__lmdb_meta *out);
 
