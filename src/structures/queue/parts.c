@@ -100,9 +100,11 @@ uint32_t mcds__queue_pick_stripe(mcds_queue *queue, struct mcds__queue_stay *sta
 {
     pthread_mutex_lock(&queue->mutex);
     assert(stay == &queue->push || stay == &queue->next);
-    *is_other_out = queue->numbers.stripes > 1 && is_stay_over(queue, stay);
-    if (*is_other_out)
+    bool is_other = queue->numbers.stripes > 1 && is_stay_over(queue, stay);
+    if (is_other)
         begin_stay(queue, stay, stripe_after(queue, stay->stripe));
+    if (is_other_out != NULL)
+        *is_other_out = is_other;
     uint32_t stripe = stay->stripe;
     pthread_mutex_unlock(&queue->mutex);
     return stripe;

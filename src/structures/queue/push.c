@@ -166,8 +166,7 @@ static enum mcds__step begin_push(struct queue_push *push)
     mcds_queue *queue = push->work.queue;
     if (push->pushed == push->count)
         return mcds__operation_finish(&push->base, MCDS_OK);
-    bool is_other;
-    uint32_t stripe = mcds__queue_pick_stripe(queue, &queue->push, &is_other);
+    uint32_t stripe = mcds__queue_pick_stripe(queue, &queue->push, NULL);
     struct mcds__queue_range range = mcds__queue_range(queue, stripe);
     push->incarnation = range.incarnation;
     if (range.incarnation == 0)
@@ -236,8 +235,7 @@ static enum mcds__step push_take_make(struct queue_push *push)
         mcds__jobs_begin_numbers(push->incarnation, push->made, &made);
         mcds__queue_learn(queue, &made);
         push->is_fresh = true;
-        bool is_other;
-        uint32_t stripe = mcds__queue_pick_stripe(queue, &queue->push, &is_other);
+        uint32_t stripe = mcds__queue_pick_stripe(queue, &queue->push, NULL);
         push->part = made.list[stripe % made.stripes].first;
         push->opens = true;
         return ask_push(push);

@@ -43,6 +43,13 @@ int mcds_queue_drop(mcds_queue *queue)
     return mcds_queue_drop_start(queue, MCDS__WAIT, 0);
 }
 
+void mcds__queue_init_map(struct mcds__map *map, mcds_store *store, const char *name)
+{
+    struct mcds__key root;
+    mcds__key_begin(&root, mcds__store_ns(store), MCDS__TAG_QUEUE, name);
+    mcds__map_init(map, store, &root, MCDS__KIND_QUEUE, 0, other_forms, 0);
+}
+
 static void destroy_queue(struct mcds__handle *handle)
 {
     mcds_queue *queue = (mcds_queue *)handle;
@@ -73,7 +80,6 @@ int mcds_queue_open(mcds_store *store, const char *name, const mcds_queue_option
                     mcds_queue **queue_out)
 {
     mcds_queue_options read = MCDS_QUEUE_OPTIONS_INIT;
-    struct mcds__key root;
     int result = mcds__read_options("queue", store, name, queue_out,
                                     MCDS__SIZED_mcds_queue_options, options, &read);
     if (result == MCDS_OK)
@@ -84,8 +90,7 @@ int mcds_queue_open(mcds_store *store, const char *name, const mcds_queue_option
     if (queue == NULL)
         return MCDS_NO_MEMORY;
     pthread_mutex_init(&queue->mutex, NULL);
-    mcds__key_begin(&root, mcds__store_ns(store), MCDS__TAG_QUEUE, name);
-    mcds__map_init(&queue->keyed.map, store, &root, MCDS__KIND_QUEUE, 0, other_forms, 0);
+    mcds__queue_init_map(&queue->keyed.map, store, name);
     queue->visible_ms = read.visible_ms > 0 ? read.visible_ms : VISIBLE_MS;
     queue->tries = read.tries;
     queue->stripes = read.stripes;
