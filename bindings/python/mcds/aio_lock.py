@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+import weakref
 from types import TracebackType
 from typing import Any, Dict, List, Optional, Type
 
 from ._binding import ffi
-from .block import to_its_end
+from .block import ending, statement, to_its_end
 from .core import Opened
 from .errors import Ambiguous, Error, Lost
 from .lock import Leased, LockPlans, Tenure, goes_on, import_lease, slice_ms
@@ -23,6 +24,7 @@ class AioLease(Tenure):
         self._runner = runner
         self._last: "Optional[asyncio.Future[None]]" = None
         self._keeper: "Optional[asyncio.Task[None]]" = None
+        self._statement: "Optional[weakref.ref[object]]" = None
         self._has_cancelled = False
 
     def _begin(self, plan: Plan[None]) -> "asyncio.Future[None]":
@@ -49,6 +51,30 @@ class AioLease(Tenure):
         while self._last is not None and not self._last.done():
             await asyncio.wait([self._last])
         return self._export()
+
+    def _keep_for(self, here: object, lease_ms: int, task: "asyncio.Task[Any]") -> None:
+        """Renew until the block has ended. Release where its statement has ended without __aexit__,
+        which an exception at its beginning skips."""
+        keeper = asyncio.ensure_future(self._keep(lease_ms, task))
+        loop = keeper.get_loop()
+
+        def end() -> None:
+            if keeper is self._keeper:
+                self._stop()
+                self._begin(self._release_plan()).add_done_callback(_forget)
+
+        def over(_: object) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(end)
+
+        self._keeper = keeper
+        self._statement = weakref.ref(here, over)
+
+    def _stop(self) -> None:
+        """Renew no longer."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            self._keeper = None
 
     async def _keep(self, lease_ms: int, task: "asyncio.Task[Any]") -> None:
         """Renew until the block has ended; where the lease is lost, cancel the block."""
@@ -97,14 +123,16 @@ class AioBlock(Leased):
         return await self._runner._start(self._try_plan(self._new_aio()))
 
     async def _enter(self) -> Any:
+        here = statement(self)
         task = asyncio.current_task()
         assert task is not None
         lease = await self._acquire()
         self._held.setdefault(task, []).append(lease)
         if self._chosen.renew:
-            lease._keeper = asyncio.ensure_future(lease._keep(self._chosen.lease_ms, task))
+            lease._keep_for(here, self._chosen.lease_ms, task)
         return lease
 
+    @ending
     async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:
         task = asyncio.current_task()
@@ -113,8 +141,7 @@ class AioBlock(Leased):
         lease = leases.pop()
         if not leases:
             del self._held[task]
-        if lease._keeper is not None:
-            lease._keeper.cancel()
+        lease._stop()
         is_ours = lease._has_cancelled and isinstance(error, asyncio.CancelledError)
         if is_ours and hasattr(task, "uncancel"):
             task.uncancel()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Callable, TypeVar
+import functools
+import threading
+import weakref
+from typing import Any, Callable, Optional, TypeVar, cast
 
 from .errors import Error
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
 
 #: So many exceptions of signal handlers do not stop the end of a block.
 ATTEMPTS = tuple(range(16))
@@ -40,3 +44,37 @@ async def to_its_end(future: "asyncio.Future[T]") -> T:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([future])
         raise
+
+
+#: The end of the with statement that has just begun in this thread.
+_begun = threading.local()
+
+
+class _Ending:
+    """The method that ends a block. Each with statement gets an object of its own.
+
+    The statement gets it before it calls __enter__, and lets go of it when the block is left in any
+    way, also by an interrupt before the first instruction of the method. A traceback does not keep it.
+    """
+
+    def __init__(self, method: Callable[..., object]) -> None:
+        self.method = method
+
+    def __get__(self, block: Any, kind: Any = None) -> Callable[..., object]:
+        if block is None:
+            return self.method
+        end = functools.partial(self.method, block)
+        _begun.end = weakref.ref(end)
+        return end
+
+
+def ending(method: F) -> F:
+    """Decorates __exit__ and __aexit__, so that `statement` works."""
+    return cast(F, _Ending(method))
+
+
+def statement(block: object) -> object:
+    """In __enter__: an object that lives as long as the with statement. An ExitStack has none: the
+    block itself."""
+    end: "Optional[functools.partial[object]]" = getattr(_begun, "end", lambda: None)()
+    return end if end is not None and end.args[0] is block else block

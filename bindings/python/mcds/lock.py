@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
-from .block import surely
+from .block import ending, statement, surely
 from .core import Core, Opened
 from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check,
                      error_of, text)
@@ -194,7 +194,7 @@ class Lease(Tenure):
         # Not an Event: one that an interrupt leaves in mid-set blocks every later set.
         self._over: "SimpleQueue[Any]" = SimpleQueue()
         self._begun: "SimpleQueue[None]" = SimpleQueue()
-        self._block: "Optional[weakref.ref[Block]]" = None
+        self._statement: "Optional[weakref.ref[object]]" = None
 
     def renew(self) -> None:
         """Extend the lease by its whole length from now."""
@@ -376,10 +376,11 @@ class Block(Leased):
         return leases
 
     def _enter(self) -> Any:
+        here = statement(self)
         lease = self._acquire()
         try:
             if self._chosen.renew:
-                lease._block = weakref.ref(self, lease._over.put)
+                lease._statement = weakref.ref(here, lease._over.put)
                 # Calls of C, unlike Thread.start(), which an interrupt leaves half done.
                 _thread.start_new_thread(lease._keep, (self._chosen.lease_ms,))
                 # A thread that begins while the interpreter ends crashes it.
@@ -392,6 +393,7 @@ class Block(Leased):
                 self._leases().remove(lease)
             raise
 
+    @ending
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
         leases = self._held.leases  # a call, where a signal is handled, comes after the try begins

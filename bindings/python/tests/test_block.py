@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import contextlib
 import sys
 import time
 from typing import Any, Callable, Coroutine, Dict, List, NamedTuple
 
 import mcds
-import mcds.lock
+import mcds.aio_lock
 import pytest
 
 
@@ -184,9 +185,9 @@ def worked() -> bytes:
 
 
 #: Where places begin to count.
-OURS = {worked.__code__, *(vars(kind)[name].__code__
-                           for kind in (mcds.Lock, mcds.Semaphore, mcds.Job, mcds.lock.Block)
-                           for name in ("__enter__", "__exit__") if name in vars(kind))}
+OURS = {worked.__code__, mcds.aio_lock.AioBlock.__aexit__.__code__, *(
+    getattr(kind, name).__code__ for kind in (mcds.Lock, mcds.Semaphore, mcds.Job)
+    for name in ("__enter__", "__exit__"))}
 
 
 class Handler(Exception):
@@ -223,6 +224,21 @@ def interrupted(function: str, number: int, call: Callable[[], object]) -> bool:
     return False
 
 
+def interrupt_next(function: str) -> None:
+    """Raise at the beginning of this function of ours."""
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code in OURS and frame.f_code.co_name == function:
+            raise Handler
+
+    sys.setprofile(profile)
+
+
+def wait_for(is_so: Callable[[], Any]) -> None:
+    """What another thread does soon."""
+    while not is_so():
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("name, function", [*((name, "__exit__") for name in BLOCKS), *(
     (name, "__enter__") for name in BLOCKS if name != "job")])
 def test_an_interrupt_of_a_block(name: str, function: str, s: mcds.Store) -> None:
@@ -242,14 +258,66 @@ def test_an_interrupt_of_a_block(name: str, function: str, s: mcds.Store) -> Non
 
 @pytest.mark.parametrize("name", ["lock", "shared lock", "semaphore"])
 def test_an_interrupt_before_the_end(name: str, s: mcds.Store) -> None:
-    """__exit__ has not begun. The thread that renews the lease sees that the with statement is over."""
-    def work() -> None:
-        with BLOCKS[name].make(s):
-            pass
+    """__exit__ has not begun. The thread that renews the lease sees that the with statement is over,
+    also while the program keeps the lock, the lease and the exception."""
+    kept = BLOCKS[name].make(s)
+    leases = []
 
-    assert interrupted("__exit__", 0, work)
-    while not BLOCKS[name].is_free(s):
-        time.sleep(0.001)
+    def work() -> None:
+        try:
+            with kept as lease:
+                leases.append(lease)
+        except Handler as error:
+            leases.append(error)
+            raise
+
+    for count in (2, 4):
+        assert interrupted("__exit__", 0, work) and len(leases) == count
+        wait_for(lambda: BLOCKS[name].is_free(s))
+    with kept:
+        assert not BLOCKS[name].is_free(s)
+    assert BLOCKS[name].is_free(s)
+
+
+@pytest.mark.parametrize("name", ["lock", "shared lock", "semaphore"])
+def test_an_interrupt_before_the_end_in_a_loop(name: str, s: mcds.Store) -> None:
+    """The same of __aexit__. The task continues."""
+    async def main() -> None:
+        kept = BLOCKS[name].make(s.aio)
+        for _ in range(2):
+            async def work() -> None:
+                async with kept as lease:
+                    assert lease.remaining > 0
+                    interrupt_next("__aexit__")
+
+            try:
+                await work()
+            except Handler as error:
+                caught = error
+            finally:
+                sys.setprofile(None)
+            while not BLOCKS[name].is_free(s):
+                await asyncio.sleep(0)
+            assert caught.__traceback__ is not None
+        async with kept:
+            assert not BLOCKS[name].is_free(s)
+        assert BLOCKS[name].is_free(s)
+
+    run(main())
+
+
+def test_an_exit_stack_ends_blocks(s: mcds.Store) -> None:
+    async def main() -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(s.aio.semaphore("p", 1))
+            assert not BLOCKS["semaphore"].is_free(s)
+        assert BLOCKS["semaphore"].is_free(s)
+
+    with contextlib.ExitStack() as stack:
+        lease = stack.enter_context(s.lock("l"))
+        assert lease.remaining > 0 and not BLOCKS["lock"].is_free(s)
+    assert BLOCKS["lock"].is_free(s)
+    run(main())
 
 
 def test_an_interrupt_after_work(s: mcds.Store) -> None:
