@@ -11,15 +11,25 @@
 static struct output *output_of_crash;
 static const char *uri_of_crash;
 
-/* LMDB calls abort() itself, in this thread and outside of stdio, so that stdio may be used. */
-static void tell_abort(int number)
+/* The signal ends the process after its handler. A fault comes again by itself, and a core then
+ * shows its address. */
+static void die_after_handler(int number, const siginfo_t *info)
 {
-    (void)number;
-    if (mcds_last_error()->cause != MCDS_CAUSE_DAMAGED)
-        return; /* abort() ends the process */
-    (void)output_flush(output_of_crash);
-    complain(output_of_crash, "%s", mcds_errmsg());
-    _exit(STATUS_IO);
+    bool is_fault = info->si_code > 0;
+    if (!is_fault)
+        (void)raise(number);
+}
+
+/* LMDB calls abort() itself, in this thread and outside of stdio, so that stdio may be used. */
+static void tell_abort(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (mcds_last_error()->cause == MCDS_CAUSE_DAMAGED) {
+        (void)output_flush(output_of_crash);
+        complain(output_of_crash, "%s", mcds_errmsg());
+        _exit(STATUS_IO);
+    }
+    die_after_handler(number, info);
 }
 
 static bool uses_lmdb(void)
@@ -27,25 +37,25 @@ static bool uses_lmdb(void)
     return strncmp(uri_of_crash, "lmdb:", strlen("lmdb:")) == 0;
 }
 
-/* The instruction is executed again, and the signal has its default action by then. */
-static void tell_crash(int number)
+static void tell_crash(int number, siginfo_t *info, void *context)
 {
     static const char sentence[] =
         "mcds: crashed while it used an lmdb: store; if the file is damaged, 'mcds doctor' "
         "reports it\n";
     int saved = errno;
-    (void)number;
+    (void)context;
     if (uses_lmdb())
         (void)!write(STDERR_FILENO, sentence, sizeof sentence - 1);
+    die_after_handler(number, info);
     errno = saved;
 }
 
 /* A sanitizer has its own handlers. */
-static void handle(int number, void (*handler)(int number))
+static void handle(int number, void (*handler)(int number, siginfo_t *info, void *context))
 {
-    struct sigaction action = {.sa_handler = handler};
+    struct sigaction action = {.sa_sigaction = handler};
     struct sigaction before;
-    action.sa_flags = (int)SA_RESETHAND;
+    action.sa_flags = (int)SA_RESETHAND | SA_SIGINFO;
     if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
         (void)sigaction(number, &action, NULL);
 }

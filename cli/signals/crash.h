@@ -4,10 +4,10 @@
 
 #include "io/output.h"
 
-/* Handles SIGABRT, SIGSEGV and SIGBUS from now on. If the library has noted that LMDB aborts at
- * damage, the sentence is its, and the process exits with STATUS_IO. Otherwise the signal ends the
- * process as before, with a sentence if it is a crash and `uri` is an lmdb: store by then. Both
- * arguments must outlive the process. */
+/* Handles SIGABRT, SIGSEGV and SIGBUS from now on, also if another process sends them. If the
+ * library has noted that LMDB aborts at damage, the sentence is its, and the process exits with
+ * STATUS_IO. Otherwise the signal ends the process, with a sentence if it is a crash and `uri` is
+ * an lmdb: store by then. Both arguments must outlive the process. */
 void crash_open(struct output *output, const char *uri);
 
 #endif

@@ -1,0 +1,62 @@
+"""Signals of a crash end mcds, whoever sends them; if the store is an lmdb: file, a sentence names doctor."""
+
+import os
+import signal
+import sys
+import unittest
+
+from fixture import LIMIT_S, Fixture, ProcessTest, is_possible
+
+MCDS = os.path.abspath(sys.argv[1])
+SENTENCE = "mcds: crashed while it used an lmdb: store; if the file is damaged, 'mcds doctor' reports it\n"
+SANITIZERS = (b"__asan_init", b"__tsan_init", b"__msan_init")
+
+
+def has_sanitizer():
+    with open(MCDS, "rb") as program:
+        content = program.read()
+    return any(name in content for name in SANITIZERS)
+
+
+@unittest.skipIf(has_sanitizer(), "the sanitizer has its own handlers of crashes")
+class CrashTest(ProcessTest):
+    store = "lmdb"
+    mcds = MCDS
+
+    def wait_with(self, uri):
+        """A command that has used the store, and waits for its next line."""
+        process = self.start("-s", uri, "batch")
+        process.stdin.write("counter add n\n")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), "1\n")
+        return process
+
+    def check_signals(self, uri, told):
+        for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT):
+            process = self.wait_with(uri(number.name))
+            process.send_signal(number)
+            self.assertEqual(process.wait(LIMIT_S), -number)
+            self.assertEqual(process.stderr.read(), SENTENCE if number in told else "", (uri, number))
+
+    def test_signals_with_a_file(self):
+        self.check_signals(lambda name: f"lmdb:{self.work}/{name}", (signal.SIGSEGV, signal.SIGBUS))
+
+    def test_signals_without_a_file(self):
+        self.check_signals(lambda name: "memory:", ())
+
+    @unittest.skipUnless(is_possible("memcached"), "memcached is not installed")
+    def test_signals_with_a_server(self):
+        with Fixture("memcached") as server:
+            self.check_signals(lambda name: f"memcached://{server.socket}?ns={name}&timeout=60000", ())
+
+    def test_a_file_that_was_cut(self):
+        process = self.wait_with(f"lmdb:{self.work}/cut")
+        os.truncate(f"{self.work}/cut", 0)
+        process.stdin.write("counter get n\n")
+        process.stdin.flush()
+        self.assertEqual(process.wait(LIMIT_S), -signal.SIGBUS)
+        self.assertEqual(process.stderr.read(), SENTENCE)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
