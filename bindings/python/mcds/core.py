@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import Any, Callable, Hashable, List, Optional, Tuple
+from typing import Any, Callable, Hashable, List, Tuple
 
 from ._binding import ffi, lib
-from .errors import Error, Invalid, check
+from .block import surely
+from .errors import Error, Invalid, check, note
 
 #: Handles of structures that are kept open, so that `store.counter("a")` is cheap the second time
 #: and a handle's first call, which looks for more, is made once.
@@ -66,21 +67,32 @@ class Core:
 
     def close(self) -> None:
         """Write what exact counters hold, then let go of every handle."""
+        failures: List[Error] = []
+        try:
+            self._end(failures)
+        except BaseException as error:  # of a signal handler
+            surely(lambda: self._end(failures))
+            note(error, failures)
+            raise
+        if failures:
+            note(failures[0], failures[1:])
+            raise failures[0]
+
+    def _end(self, failures: List[Error]) -> None:
+        """Repeated after an interrupt, and made by several threads, it does nothing twice that counts."""
         with self._lock:
             self.handle = ffi.NULL
-            functions, self._at_close = self._at_close, []
-            exact, self._exact = self._exact, []
-            opened = list(self._opened.values())
-            self._opened.clear()
-        failure: Optional[Error] = None
-        for function in functions:
+        for function in self._at_close:
             function()
-        for counter in exact:
+        for counter in self._exact:
             try:
-                check(lib.mcds_counter_flush(counter.handle))
+                if counter.handle != ffi.NULL:
+                    check(lib.mcds_counter_flush(counter.handle))
             except Error as error:
-                failure = failure or error
-        for structure in {id(one): one for one in opened + exact}.values():
-            structure.handle = ffi.NULL
-        if failure is not None:
-            raise failure
+                failures.append(error)
+            counter.handle = ffi.NULL
+        for opened in list(self._opened.values()):
+            opened.handle = ffi.NULL
+        self._at_close.clear()
+        self._exact.clear()
+        self._opened.clear()

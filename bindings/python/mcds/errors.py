@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, NoReturn, Type
+from typing import Dict, List, NoReturn, Type
 
 from ._binding import ffi, lib
 
@@ -198,3 +198,10 @@ def check(code: int) -> None:
     """Raise unless the call has succeeded."""
     if code != 0:
         raise error_of(code)
+
+
+def note(error: BaseException, others: List[Error]) -> None:
+    """Attach further failures of the same call. A traceback shows them from Python 3.11 on."""
+    if others:
+        error.__dict__.setdefault("__notes__", []).extend(f"also {type(other).__name__}: {other}"
+                                                          for other in others)

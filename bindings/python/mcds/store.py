@@ -151,7 +151,11 @@ class Store:
                 if member not in ("size", "reserved", *NOT_STORED[noun])}
 
     def close(self) -> None:
-        """Write what exact counters hold, and close everything that is open on the store."""
+        """Write what exact counters hold, and close everything that is open on the store.
+
+        Where the write of several counters fails, the first exception is raised, and its
+        `__notes__` are those of the others. The store is closed then too.
+        """
         self._core.close()
 
     def __enter__(self) -> "Store":

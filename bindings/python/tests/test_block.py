@@ -5,13 +5,16 @@ from __future__ import annotations
 import _thread
 import asyncio
 import contextlib
+import gc
 import sys
 import time
 from typing import Any, Callable, Coroutine, Dict, List, NamedTuple
 
 import mcds
 import mcds.aio_lock
+import mcds.core
 import pytest
+from mcds._binding import lib
 
 
 class Block(NamedTuple):
@@ -214,6 +217,7 @@ def interrupted(function: str, number: int, call: Callable[[], object]) -> bool:
             if seen == number:
                 raise Handler
 
+    gc.disable()  # what it frees has places of its own
     sys.setprofile(profile)
     try:
         call()
@@ -221,6 +225,7 @@ def interrupted(function: str, number: int, call: Callable[[], object]) -> bool:
         return True
     finally:
         sys.setprofile(None)
+        gc.enable()
     return False
 
 
@@ -362,3 +367,70 @@ def test_a_thread_that_cannot_be_started(s: mcds.Store, monkeypatch: pytest.Monk
         with s.lock("l", ttl=600):
             pass
     assert s.lock("l").holder() is None and s.lock("l", ttl=600)._leases() == []
+
+
+class Flushes:
+    """The library, whose flushes of exact counters fail with these codes, in turn."""
+
+    def __init__(self, *codes: int) -> None:
+        self.codes = list(codes)
+        self.flushed: List[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(lib, name)
+
+    def mcds_counter_flush(self, handle: Any) -> int:
+        code = self.codes.pop(0) if self.codes else 0
+        if code == 0:
+            self.flushed.append(str(handle))
+        return code or int(lib.mcds_counter_flush(handle))
+
+
+def sold(opener: Callable[..., mcds.Store]) -> mcds.Store:
+    """A store whose exact counters hold adds that are not written."""
+    store = opener()
+    for name in "abc":
+        store.exact_counter(name, flush=3600).add(1)
+    return store
+
+
+def test_every_exact_counter_is_flushed_or_reported(opener: Callable[..., mcds.Store],
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    store = sold(opener)
+    flushes = Flushes(lib.MCDS_TIMEOUT, 0, lib.MCDS_UNAVAILABLE)
+    monkeypatch.setattr(mcds.core, "lib", flushes)
+    with pytest.raises(mcds.Timeout) as caught:
+        store.close()
+    assert len(flushes.flushed) == 1
+    notes: List[str] = vars(caught.value)["__notes__"]
+    assert len(notes) == 1 and notes[0].startswith("also Unavailable: ")
+    store.close()
+    with pytest.raises(mcds.Invalid, match="the store is closed"):
+        store.counter("a")
+
+
+def test_an_interrupt_of_the_end_of_a_store(opener: Callable[..., mcds.Store],
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each place in turn, every exact counter is flushed, and a failure is reported."""
+    OURS.add(mcds.core.Core.close.__code__)
+    keeper = opener()
+    number = 1
+    while True:
+        store = sold(opener)
+        structures = list(store._core._opened.values())
+        flushes = Flushes(lib.MCDS_TIMEOUT)
+        monkeypatch.setattr(mcds.core, "lib", flushes)
+        try:
+            is_interrupted = interrupted("close", number, store.close)
+        except mcds.Timeout:
+            is_interrupted = False
+        monkeypatch.undo()
+        assert len({*flushes.flushed}) >= 2, number
+        assert not store._core._opened and not any(one.handle for one in structures), number
+        if not is_interrupted:
+            break
+        number += 1
+    assert number > 10
+    keeper.close()
+    del flushes, structures
+    gc.collect()  # frames of Flushes keep handles, which C closes while the server is there
