@@ -614,6 +614,18 @@ static void a_message_takes_whole_batches(void **state)
     assert_false(mcds__lmdb_message_add(&message, &batch));
 }
 
+/* A part of a queue or another key of a map, which is at most about this large. */
+static void a_message_takes_a_rewritten_key(void **state)
+{
+    (void)state;
+    static struct mcds__lmdb_message message;
+    static char value[24 * 1024];
+    mcds_request request = full_request();
+    mcds_batch batch = {.requests = &request, .count = 1};
+    request.value = (mcds_bytes){value, sizeof value};
+    assert_true(mcds__lmdb_message_add(&message, &batch));
+}
+
 static void a_damaged_message_is_read_to_its_damage(void **state)
 {
     (void)state;
@@ -662,6 +674,7 @@ int main(void)
         TEST(a_crowd_adds_up),
         cmocka_unit_test(a_message_says_what_was_asked),
         cmocka_unit_test(a_message_takes_whole_batches),
+        cmocka_unit_test(a_message_takes_a_rewritten_key),
         cmocka_unit_test(a_damaged_message_is_read_to_its_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -422,7 +422,7 @@ static int disk_remove(void **state)
     return fixture_remove(state);
 }
 
-/* On a disk of 3 MiB, which only root can make. */
+/* On a disk of 5 MiB, which only root can make. */
 static void a_full_disk_refuses_and_recovers(void **state)
 {
     struct fixture *fixture = *state;
@@ -433,16 +433,16 @@ static void a_full_disk_refuses_and_recovers(void **state)
     (void)snprintf(file, sizeof file, "%s/store", disk);
     (void)snprintf(ballast, sizeof ballast, "%s/ballast", disk);
     assert_int_equal(mkdir(disk, 0700), 0);
-    if (mount("mcds-test", disk, "tmpfs", 0, "size=3m") != 0) {
+    if (mount("mcds-test", disk, "tmpfs", 0, "size=5m") != 0) {
         print_message("skipped: no small disk can be mounted here\n");
         skip();
     }
     int descriptor = open(ballast, O_CREAT | O_WRONLY, 0600);
     assert_true(descriptor >= 0);
-    assert_int_equal(posix_fallocate(descriptor, 0, 3 * MIB), 0);
+    assert_int_equal(posix_fallocate(descriptor, 0, 5 * MIB), 0);
     mcds_store *store = NULL;
     for (off_t left = 0; left <= 300 * 1024; left += 100 * 1024) {
-        assert_int_equal(ftruncate(descriptor, (off_t)(3 * MIB) - left), 0);
+        assert_int_equal(ftruncate(descriptor, (off_t)(5 * MIB) - left), 0);
         assert_int_equal(try_open(file, "", NULL, &store), MCDS_IO);
         assert_non_null(strstr(mcds_errmsg(), "no room on the disk"));
     }

@@ -10,8 +10,10 @@
 #include "base/reason.h"
 #include "store/lmdb/commit/slots.h"
 
-/* The interval at which a sender checks whether the owner of the write lock has died. */
-#define DEATH_NOTICED_NS (5 * NS_PER_MS)
+/* A sender checks whether the owner of the write lock has died, first after the one time, later
+ * after the other. A check that comes before the answer costs two context switches. */
+#define DEATH_CHECK_NS (10 * NS_PER_MS)
+#define DEATH_CHECK_MAX_NS (80 * NS_PER_MS)
 /* If all slots are taken, a writer is woken when one becomes free. The process that was woken
  * may have died, so each writer also checks by itself, first after the one time, later after
  * the other. */
@@ -208,7 +210,7 @@ static enum mcds__lmdb_outcome await(struct mcds__lmdb_file *file, const mcds_en
                                      int64_t until_ns, int64_t late_ns)
 {
     struct mcds__lmdb_publications *publications = file->publications;
-    for (;;) {
+    for (int64_t pause_ns = DEATH_CHECK_NS;;) {
         uint32_t rung = atomic_load(&publications->doorbells[i]);
         enum mcds__lmdb_outcome outcome = delegate_look(file, i, writers);
         if (outcome != MCDS__LMDB_LEFT)
@@ -221,9 +223,10 @@ static enum mcds__lmdb_outcome await(struct mcds__lmdb_file *file, const mcds_en
             return MCDS__LMDB_SERVED;
         }
         int64_t wake_ns = now_ns < until_ns ? until_ns : late_ns;
-        if (wake_ns > now_ns + DEATH_NOTICED_NS)
-            wake_ns = now_ns + DEATH_NOTICED_NS;
+        if (wake_ns > now_ns + pause_ns)
+            wake_ns = now_ns + pause_ns;
         mcds__word_wait(env, &publications->doorbells[i], rung, wake_ns);
+        pause_ns = 2 * pause_ns < DEATH_CHECK_MAX_NS ? 2 * pause_ns : DEATH_CHECK_MAX_NS;
     }
 }
 

@@ -6,7 +6,9 @@
 
 #include "mcds/backend.h"
 
-#define MCDS__LMDB_MESSAGE_BYTES 8192
+/* A batch that does not fit is not posted: its process waits for the write lock. So a rewritten key
+ * of a map should fit, because each commit has one owner. */
+#define MCDS__LMDB_MESSAGE_BYTES 32768
 #define MCDS__LMDB_MESSAGE_REQUESTS MCDS_BATCH_MAX
 
 struct mcds__lmdb_message {

@@ -48,7 +48,7 @@
 #define HELD_TRIES_MAX 100
 /* Programs built for another layout of the mutex must not touch this one. */
 #define WRITE_LOCK_MARK UINT64_C(0x6d636473)
-#define WRITE_LOCK_VERSION UINT64_C(7)
+#define WRITE_LOCK_VERSION UINT64_C(8)
 #define WRITE_LOCK_MAGIC                                                                       \
     (WRITE_LOCK_MARK << 32 | WRITE_LOCK_VERSION << 24 | sizeof(pthread_mutex_t) << 8 |         \
      sizeof(void *))
