@@ -60,15 +60,15 @@ class SetPlans(Structure):
         return Plan(lib.mcds_set_add, lib.mcds_set_add_start,
                     (self._opened.handle, as_bytes(element), ffi.NULL), take_none)
 
-    def _discard(self, element: Bytes) -> Plan[None]:
+    def _discard(self, value: Bytes) -> Plan[None]:
         """Remove an element: of a bag one of it, of a sequence the first one that is equal.
 
         Nothing is done for what cannot be stored.
         """
-        if not fits(element):
+        if not fits(value):
             return known(None)
         return Plan(lib.mcds_set_remove, lib.mcds_set_remove_start,
-                    (self._opened.handle, as_bytes(element), ffi.NULL), take_none)
+                    (self._opened.handle, as_bytes(value), ffi.NULL), take_none)
 
     def _add_new(self, element: Bytes) -> Plan[bool]:
         """Add an element, and tell whether it was absent. One program at most gets True.

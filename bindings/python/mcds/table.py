@@ -42,22 +42,23 @@ class Cursor:
         return f"Cursor({self.position}, {self.done})"
 
 
-def take_optional(code: int, out: Any) -> Optional[bytes]:
+def take_value(code: int, out: Any) -> Optional[bytes]:
+    value, default = out
     if code == NOT_FOUND:
-        return None
+        return default  # type: ignore[no-any-return]
     if code != 0:
         raise error_of(code)
-    return read_value(out)
+    return read_value(value)
 
 
 class TablePlans(Structure):
-    def _get(self, key: Bytes) -> Plan[Optional[bytes]]:
-        """The value of a key, or None; also for a key that cannot be stored."""
+    def _get(self, key: Bytes, default: Optional[bytes] = None) -> Plan[Optional[bytes]]:
+        """The value of a key, or `default`; also for a key that cannot be stored."""
         if not fits(key):
-            return known(None)
-        out = new_value()
+            return known(default)
+        value = new_value()
         return Plan(lib.mcds_table_get, lib.mcds_table_get_start,
-                    (self._opened.handle, as_bytes(key), out), take_optional, out)
+                    (self._opened.handle, as_bytes(key), value), take_value, (value, default))
 
     def _has(self, key: Bytes) -> Plan[bool]:
         """Whether a key has a value."""
@@ -179,8 +180,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
 
     def get(self, key: Bytes, default: Any = None) -> Any:
         """The value of a key, or `default`; also for a key that cannot be stored."""
-        value = self._get(key).wait()
-        return default if value is None else value
+        return self._get(key, default).wait()
 
     def __getitem__(self, key: Bytes) -> bytes:
         value = self.get(key)

@@ -195,6 +195,7 @@ def test_what_cannot_be_stored_is_absent_in_each_way(s: mcds.Store) -> None:
         for one in UNFIT:
             assert await asyncio.gather(t.get(one), t.has(one), t.discard(one), t.remove(one)) == [
                 None, False, None, False]
+            assert await t.get(one, b"other") == b"other"
             assert await asyncio.gather(x.has(one), x.discard(one), x.take(one)) == [
                 False, None, False]
             with pytest.raises(KeyError):
@@ -207,9 +208,9 @@ def test_what_cannot_be_stored_is_absent_in_each_way(s: mcds.Store) -> None:
 
     asyncio.run(main())
     with s.pipeline() as p:
-        results: List[Any] = [call(one) for one in UNFIT
-                              for call in (p.table("t").get, p.table("t").discard,
-                                           p.set("x").discard)]
+        gets: List[Callable[[Any], Any]] = [p.table("t").get, p.table("t").discard,
+                                            p.set("x").discard]
+        results: List[Any] = [call(one) for one in UNFIT for call in gets]
         removed = [call(one) for one in UNFIT for call in (p.table("t").remove, p.set("x").take,
                                                            p.table("t").has, p.set("x").has)]
     assert {result.result() for result in results} == {None}
