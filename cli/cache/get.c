@@ -94,11 +94,16 @@ static void keep_claim(void *context)
 }
 
 /* The sentence of the library is of interest where the value could not be stored. */
-static void complain_unstored(const struct getting *getting)
+static void complain_of(const struct getting *getting, const char *effect)
 {
     char said[FAILURE_CAPACITY];
     describe_failure(said, getting->command);
-    complain(&getting->session->output, "%s; the value is not stored", said);
+    complain(&getting->session->output, "%s; %s", said, effect);
+}
+
+static void complain_unstored(const struct getting *getting)
+{
+    complain_of(getting, "the value is not stored");
 }
 
 static void store(struct getting *getting, const mcds_bytes *value)
@@ -107,7 +112,9 @@ static void store(struct getting *getting, const mcds_bytes *value)
         return;
     int result = mcds_cache_put(getting->cache, &getting->claim, value);
     getting->is_stored = result == MCDS_OK;
-    if (result != MCDS_OK && result != MCDS_EXPIRED)
+    if (result == MCDS_AMBIGUOUS)
+        complain_of(getting, "the value may not be stored");
+    else if (result != MCDS_OK && result != MCDS_EXPIRED)
         complain_unstored(getting);
 }
 

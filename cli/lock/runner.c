@@ -80,10 +80,14 @@ int runner_release(struct runner *runner)
     return result;
 }
 
-/* Releases what this process may hold; the result does not matter any more. */
-static void give_up(struct runner *runner)
+/* Releases what this process may hold, and reports what follows from it. */
+static int let_go(struct runner *runner)
 {
-    (void)runner_release(runner);
+    const struct tenure *tenure = &runner->tenure;
+    int result = runner_release(runner);
+    if (tenure->kind->released != NULL)
+        say(runner, tenure->kind->released(tenure->handle, result));
+    return result;
 }
 
 /* Reports at once that a process cannot be signalled, and whether the lease is kept. */
@@ -290,40 +294,31 @@ static enum command_end why_ended(const struct runner *runner)
                                                                       : END_BY_ITSELF;
 }
 
-static void note_end(struct runner *runner)
-{
-    const struct tenure_kind *kind = runner->tenure.kind;
-    if (kind->ended != NULL)
-        say(runner, kind->ended(runner->tenure.handle, child_status(&runner->child),
-                                why_ended(runner)));
-}
-
 /* Releases the lease and chooses the exit code. */
 static int release(struct runner *runner, int status)
 {
-    int result = runner_release(runner);
+    int result = let_go(runner);
+    const struct tenure_kind *kind = runner->tenure.kind;
     struct output *output = &runner->session->output;
     char said[FAILURE_CAPACITY];
-    if (result == MCDS_OK) {
-        if (runner->tenure.kind->released != NULL)
-            say(runner, runner->tenure.kind->released(runner->tenure.handle));
+    if (result == MCDS_OK)
         return status;
-    }
     if (result == MCDS_LOST || result == MCDS_EXPIRED) {
         complain(output,
                  "%s '%.200s': the %s had ended before the command did; its work may have "
                  "overlapped with another's",
-                 runner->tenure.kind->noun, runner->command->arguments[0],
-                 runner->tenure.kind->lease);
+                 kind->noun, runner->command->arguments[0], kind->lease);
         on_lost_note(&runner->on_lost, reason_of(result));
         return STATUS_LOST;
     }
-    const struct tenure_kind *kind = runner->tenure.kind;
     describe_failure(said, runner->command);
-    complain(output, "%s; the %s %s %s, and %s%s", said, kind->thing,
-             result == MCDS_AMBIGUOUS ? "may not have been" : "was not", kind->release_word,
-             kind->if_unreleased != NULL ? kind->if_unreleased : "expires by itself",
-             advice_on(result));
+    if (kind->released != NULL)
+        complain(output, "%s%s", said, advice_on(result));
+    else
+        complain(output, "%s; the %s %s by itself%s", said, kind->thing,
+                 result == MCDS_AMBIGUOUS ? "may not have been released, and then expires"
+                                          : "was not released, and expires",
+                 advice_on(result));
     return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
 }
 
@@ -370,11 +365,13 @@ static int watch_to_the_end(struct runner *runner)
     child_end(&runner->child);
     renewer_end(&runner->renewer);
     take_interrupt(runner);
-    note_end(runner);
+    const struct tenure *tenure = &runner->tenure;
+    if (tenure->kind->ended != NULL)
+        tenure->kind->ended(tenure->handle, child_status(&runner->child), why_ended(runner));
     runner->end = RUNNER_ENDED;
     int status = STATUS_LOST;
     if (runner->is_lost)
-        give_up(runner);
+        (void)let_go(runner);
     else
         status = release(runner, child_status(&runner->child));
     end_on_lost(runner);
@@ -441,12 +438,12 @@ static int run_program(struct runner *runner)
         return release(runner,
                        report_not_run(&runner->session->output, runner->command, reason));
     case CHILD_LATE:
-        give_up(runner);
+        (void)let_go(runner);
         runner->end = RUNNER_LATE;
         return report_not_started(runner, STATUS_LOST, "MCDS_EXPIRED",
                                   "the lease ended before the command could start");
     case CHILD_UNGUARDED:
-        give_up(runner);
+        (void)let_go(runner);
         return report_not_started(runner, STATUS_INTERNAL, "MCDS_IO",
                                   "mcds-lock-guard was killed before the command could start");
     default:
@@ -491,7 +488,7 @@ int runner_run(struct runner *runner)
     assert(runner->phase == PHASE_RUNNING && !runner->is_lost);
     if (!open_input(runner) || !open_relay(runner)) {
         close_input(runner);
-        give_up(runner);
+        (void)let_go(runner);
         return STATUS_INTERNAL;
     }
     int status = end_relay(runner, run_program(runner));

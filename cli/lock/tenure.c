@@ -95,9 +95,9 @@ static void set_lock_environment(const char *name, const mcds_permit *permit, in
 
 /* The members that the lead has in common with the lock. */
 #define LOCK_CALLS                                                                             \
-    .lease = "lease", .release_word = "released", .open = lock_open_known,                     \
-    .close = lock_close, .acquire = acquire_lock_of, .renew = renew_lock,                      \
-    .release = release_lock, .remaining_ms = lock_remaining_ms, .describe = describe_lock,     \
+    .lease = "lease", .open = lock_open_known, .close = lock_close,                            \
+    .acquire = acquire_lock_of, .renew = renew_lock, .release = release_lock,                  \
+    .remaining_ms = lock_remaining_ms, .describe = describe_lock,                              \
     .set_environment = set_lock_environment
 
 const struct tenure_kind tenure_of_lock = {
@@ -190,7 +190,6 @@ const struct tenure_kind tenure_of_semaphore = {
     .thing = "permit",
     .lease = "lease",
     .why_shared = "the semaphore would exclude nobody",
-    .release_word = "released",
     .corrupt_advice = "",
     .open = semaphore_open_known,
     .close = semaphore_close,

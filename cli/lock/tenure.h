@@ -22,8 +22,6 @@ struct tenure_kind {
     const char *thing;          /* "lock", "permit", "lead" or "job"; of once "result" */
     const char *lease;          /* the word for the right to it: "lease", "claim" */
     const char *why_shared;     /* what goes wrong if only this process sees the store */
-    const char *release_word;   /* the release as a participle: "released", "stored" */
-    const char *if_unreleased;  /* what a failed release leads to; NULL: the lease expires */
     const char *corrupt_advice; /* advice on a key that mcds did not write */
     /* Whether all descendants of COMMAND end with it, also those that have left its group. */
     bool ends_descendants;
@@ -52,10 +50,11 @@ struct tenure_kind {
     /* Of queue only; else NULL. Sets the variables of the job that COMMAND inherits. Returns the
      * file for its standard input, which the caller closes, or -1. */
     int (*input)(void *handle);
-    /* Before the release: how COMMAND has ended. Returns what to report, or NULL. */
-    const char *(*ended)(void *handle, int status, enum command_end end);
-    /* After a release that was done: what to report, or NULL. */
-    const char *(*released)(void *handle);
+    /* Before the release: how COMMAND has ended. */
+    void (*ended)(void *handle, int status, enum command_end end);
+    /* After the release, with its result: what to report, or NULL. Without this function, a lease
+     * whose release has failed is reported to expire by itself. */
+    const char *(*released)(void *handle, int result);
 };
 extern const struct tenure_kind tenure_of_lock;
 extern const struct tenure_kind tenure_of_semaphore;

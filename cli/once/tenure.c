@@ -40,10 +40,11 @@ struct claim {
     bool is_strict;
     bool retries_failed;
     enum after after;
-    bool was_cut;       /* the output was longer than any result, and that was reported */
-    bool was_cut_again; /* then only to the limit of the store, which is not reported yet */
+    bool was_ended; /* COMMAND, and it may have done a part of its work */
+    bool was_cut;   /* the output was longer than any result, or than the store takes */
     struct transcript transcript;
     const struct command *command;
+    char said[256];
 };
 
 static int claim_open(mcds_store *store, const struct command *command, void **handle_out)
@@ -119,8 +120,15 @@ static int finish(struct claim *claim)
         bool is_said = most > 0 && (uint64_t)most < bytes.length;
         if (!transcript_cut(transcript, is_said ? (size_t)most : bytes.length / 2))
             return result;
-        claim->was_cut_again = !claim->was_cut;
+        claim->was_cut = true;
     }
+}
+
+/* The run is empty if a renewal has reported that it was lost. */
+static int abandon(struct claim *claim)
+{
+    int result = mcds_once_abandon(claim->once, &claim->run);
+    return result == MCDS_INVALID ? MCDS_LOST : result;
 }
 
 static bool is_worth_another_try(int result)
@@ -137,16 +145,18 @@ static int claim_release(void *handle, mcds_permit *permit)
     if (claim->after == AFTER_LEAVE)
         return MCDS_OK;
     if (claim->after == AFTER_ABANDON)
-        return mcds_once_abandon(claim->once, &claim->run);
+        return abandon(claim);
     int result = finish(claim);
+    bool is_in_doubt = false;
     while (is_worth_another_try(result) && interrupt_number() == 0 &&
            watch_now_ns() < until_ns && watch_now_ns() < claim->deadline_ns) {
+        is_in_doubt = is_in_doubt || result == MCDS_AMBIGUOUS;
         (void)poll(NULL, 0, STORE_PAUSE_MS);
         if (watch_now_ns() >= claim->deadline_ns)
             break; /* the claim ends because the store has failed: that is reported */
         result = finish(claim);
     }
-    return result;
+    return is_in_doubt && is_worth_another_try(result) ? MCDS_AMBIGUOUS : result;
 }
 
 static int64_t claim_remaining_ms(const void *handle, const mcds_permit *permit)
@@ -210,31 +220,56 @@ static void claim_see(void *handle, size_t stream, const char *bytes, size_t len
     transcript_add(&claim->transcript, stream, bytes, length);
 }
 
-static const char too_long[] = "the output is too long: the rest is not kept for later callers";
-
-static const char *claim_ended(void *handle, int status, enum command_end end)
+static void claim_ended(void *handle, int status, enum command_end end)
 {
     struct claim *claim = handle;
     claim->code = status;
-    claim->after = AFTER_ABANDON;
-    if (end != END_BY_ITSELF && claim->is_strict) {
-        claim->after = AFTER_LEAVE;
-        return "the command was ended, and nobody knows what it has done: find out, then "
-               "--settle or --forget the key";
-    }
-    if (end != END_BY_ITSELF)
-        return "the command was ended, and the next caller runs it again";
-    if (status != STATUS_DONE && claim->retries_failed)
-        return NULL;
+    claim->was_ended = end != END_BY_ITSELF;
     claim->after = AFTER_FINISH;
-    claim->was_cut = transcript_is_cut(&claim->transcript);
-    return claim->was_cut ? too_long : NULL;
+    if (claim->was_ended)
+        claim->after = claim->is_strict ? AFTER_LEAVE : AFTER_ABANDON;
+    else if (status != STATUS_DONE && claim->retries_failed)
+        claim->after = AFTER_ABANDON;
+    claim->was_cut = claim->after == AFTER_FINISH && transcript_is_cut(&claim->transcript);
 }
 
-static const char *claim_released(void *handle)
+/* A release that was lost is reported by the caller. */
+static const char *describe_unstored(struct claim *claim, int result)
 {
-    const struct claim *claim = handle;
-    return claim->was_cut_again ? too_long : NULL;
+    if (result == MCDS_LOST || result == MCDS_EXPIRED)
+        return NULL;
+    (void)snprintf(claim->said, sizeof claim->said,
+                   "the result %s, and when the claim ends the next caller %s",
+                   result == MCDS_AMBIGUOUS ? "may not have been stored" : "was not stored",
+                   claim->is_strict ? "exits with 79" : "runs the command again");
+    return claim->said;
+}
+
+/* How a command was ended, and what the release leads to. */
+static const char *describe_abandoned(struct claim *claim, int result)
+{
+    const char *when = result == MCDS_OK          ? ""
+                       : result == MCDS_AMBIGUOUS ? ", at the latest when the claim ends"
+                                                  : " when the claim ends";
+    if (result == MCDS_LOST || result == MCDS_EXPIRED)
+        return "the command was ended, and another caller may run it";
+    (void)snprintf(claim->said, sizeof claim->said,
+                   "the command was ended, and the next caller runs it again%s", when);
+    return claim->said;
+}
+
+static const char *claim_released(void *handle, int result)
+{
+    struct claim *claim = handle;
+    if (claim->after == AFTER_LEAVE)
+        return "the command was ended, and nobody knows what it has done: find out, then "
+               "--settle or --forget the key";
+    if (claim->was_ended)
+        return describe_abandoned(claim, result);
+    if (result != MCDS_OK)
+        return describe_unstored(claim, result);
+    return claim->was_cut ? "the output is too long: the rest is not kept for later callers"
+                          : NULL;
 }
 
 const struct tenure_kind tenure_of_once = {
@@ -242,10 +277,6 @@ const struct tenure_kind tenure_of_once = {
     .thing = "result",
     .lease = "claim",
     .why_shared = "no other caller would get the result",
-    .release_word = "stored",
-    .if_unreleased =
-        "when the claim ends the next caller runs the command again, or with --strict "
-        "exits with 79",
     .corrupt_advice = "",
     .open = claim_open,
     .close = claim_close,

@@ -56,6 +56,17 @@ static int claim(struct session *session, const struct command *command, mcds_qu
     }
 }
 
+static const char *describe_return(const struct command *command, const mcds_job *job,
+                                   int result)
+{
+    uint64_t tries = number_of(command, OPTION_TRIES, QUEUE_TRIES);
+    if (result == MCDS_OK)
+        return tries > 0 && job->tries >= tries ? "is dead, after its last try"
+                                                : "was given back";
+    return result == MCDS_AMBIGUOUS ? "may have been given back, or its claim ends by itself"
+                                    : "is handed out again when its claim ends";
+}
+
 /* Gives the job back if it cannot be printed: without the receipt, no command could. */
 static int print_claimed(struct output *output, const struct command *command,
                          mcds_queue *queue, struct answer *answer)
@@ -63,10 +74,11 @@ static int print_claimed(struct output *output, const struct command *command,
     int status = report(output, command, answer, MCDS_OK, NULL);
     if (output_pass_on(output))
         return status;
+    const mcds_job job = answer->job;
     int result = mcds_queue_again(queue, &answer->job, 0);
     complain(output, "queue '%.200s': the job cannot be printed: %s; it %s",
              command->arguments[0], strerror(output->error),
-             result == MCDS_OK ? "was given back" : "is handed out again when its claim ends");
+             describe_return(command, &job, result));
     output->is_error_told = true;
     return STATUS_IO;
 }

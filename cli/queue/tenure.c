@@ -78,10 +78,39 @@ static int judge_emptiness(struct worker *worker)
     return worker->is_over ? MCDS_OK : MCDS_BUSY;
 }
 
+/* The id of the job: the part of the receipt that is the same in all its claims. */
+static void write_job_id(const struct worker *worker, char out[MCDS_QUEUE_JOB_TEXT])
+{
+    char receipt[MCDS_QUEUE_JOB_TEXT];
+    mcds_queue_job_save(&worker->job, receipt);
+    char *tries = strrchr(receipt, '.');
+    const char *part = strchr(receipt, '.');
+    if (tries != NULL)
+        *tries = '\0';
+    (void)snprintf(out, MCDS_QUEUE_JOB_TEXT, "%s", part != NULL ? part + 1 : "");
+}
+
+/* Decides what the release reports. `how` COMMAND has ended is for the user. */
+static void decide(struct worker *worker, const char *how, bool is_done, uint64_t again_ms)
+{
+    char id[MCDS_QUEUE_JOB_TEXT];
+    uint64_t tries = number_of(worker->command, OPTION_TRIES, QUEUE_TRIES);
+    worker->is_done = is_done;
+    worker->is_last = tries > 0 && worker->job.tries >= tries;
+    worker->again_ms = worker->is_last ? 0 : again_ms;
+    write_job_id(worker, id);
+    (void)snprintf(worker->how, sizeof worker->how,
+                   "job %s: the command %s at try %" PRIu32 "%s", id, how, worker->job.tries,
+                   worker->is_last ? ", the last one" : "");
+}
+
+/* Until COMMAND has ended, the release gives the job back. */
 static int worker_claim(struct worker *worker)
 {
     int result = queue_claim(worker->session, worker->command, worker->queue, 0, &worker->job,
                              &worker->bytes, &worker->losses);
+    if (result == MCDS_OK)
+        decide(worker, "was not run", false, 0);
     return result == MCDS_NOT_FOUND ? judge_emptiness(worker) : result;
 }
 
@@ -127,8 +156,10 @@ static int worker_release(void *handle, mcds_permit *permit)
     struct worker *worker = handle;
     int64_t until_ns = watch_now_ns() + TELL_MAX_NS;
     bool is_in_doubt = false;
-    if (!worker->job.is_held)
+    if (!worker->job.is_held) {
+        worker->how[0] = '\0'; /* a renewal has reported that it was lost */
         return MCDS_OK;
+    }
     int result = tell_end(worker);
     while (is_worth_another_try(result) && interrupt_number() == 0 &&
            watch_now_ns() < until_ns && watch_now_ns() < permit->lease.deadline_ns) {
@@ -139,7 +170,9 @@ static int worker_release(void *handle, mcds_permit *permit)
     /* Whatever the result, this worker is finished with the job. */
     static const mcds_job empty = MCDS_JOB_INIT;
     worker->job = empty;
-    return result == MCDS_LOST && is_in_doubt ? MCDS_OK : result;
+    return !is_in_doubt || result == MCDS_OK ? result
+           : result == MCDS_LOST             ? MCDS_OK
+                                             : MCDS_AMBIGUOUS;
 }
 
 static int64_t worker_remaining_ms(const void *handle, const mcds_permit *permit)
@@ -210,14 +243,28 @@ static int worker_input(void *handle)
     return file;
 }
 
-/* Writes what happens to the job of a command that has failed. */
-static void describe_fate(const struct worker *worker, bool is_last, char *out, size_t capacity)
+static void worker_ended(void *handle, int status, enum command_end end)
+{
+    struct worker *worker = handle;
+    char how[48] = "was ended";
+    bool is_done = end == END_BY_ITSELF && status == STATUS_DONE;
+    if (end == END_BY_ITSELF)
+        (void)snprintf(how, sizeof how, "has exited with %d", status);
+    if (end == END_BY_OTHERS)
+        (void)snprintf(how, sizeof how, "was killed by signal %d", status - STATUS_SIGNAL);
+    if (worker->job.is_held)
+        decide(worker, how, is_done,
+               end != END_BY_US ? number_of(worker->command, OPTION_DELAY, AGAIN_MS) : 0);
+}
+
+/* What a release leads to that the store has carried out. */
+static void describe_fate(const struct worker *worker, char *out, size_t capacity)
 {
     char delay[DURATION_CAPACITY];
     format_duration(worker->again_ms, delay);
-    if (watch_now_ns() >= worker->job.deadline_ns)
-        (void)snprintf(out, capacity, "another worker may have the job");
-    else if (is_last)
+    if (worker->is_done)
+        (void)snprintf(out, capacity, "the job is done");
+    else if (worker->is_last)
         (void)snprintf(out, capacity, "the job is dead");
     else if (worker->again_ms > 0)
         (void)snprintf(out, capacity, "the job is due again in %s", delay);
@@ -225,49 +272,38 @@ static void describe_fate(const struct worker *worker, bool is_last, char *out, 
         (void)snprintf(out, capacity, "the job is due again at once");
 }
 
-/* The id of the job: the part of the receipt that is the same in all its claims. */
-static void write_job_id(const struct worker *worker, char out[MCDS_QUEUE_JOB_TEXT])
+/* The same if the reply was lost, or if the store has not carried it out. */
+static void describe_failed(const struct worker *worker, bool is_in_doubt, char *out,
+                            size_t capacity)
 {
-    char receipt[MCDS_QUEUE_JOB_TEXT];
-    mcds_queue_job_save(&worker->job, receipt);
-    char *tries = strrchr(receipt, '.');
-    const char *part = strchr(receipt, '.');
-    if (tries != NULL)
-        *tries = '\0';
-    (void)snprintf(out, MCDS_QUEUE_JOB_TEXT, "%s", part != NULL ? part + 1 : "");
-}
-
-/* How a command has failed, and what happens to its job. */
-static const char *describe_end(struct worker *worker, int status, enum command_end end,
-                                bool is_last)
-{
-    char how[48] = "was ended";
     char fate[64];
-    char id[MCDS_QUEUE_JOB_TEXT];
-    if (end == END_BY_ITSELF)
-        (void)snprintf(how, sizeof how, "has exited with %d", status);
-    if (end == END_BY_OTHERS)
-        (void)snprintf(how, sizeof how, "was killed by signal %d", status - STATUS_SIGNAL);
-    describe_fate(worker, is_last, fate, sizeof fate);
-    write_job_id(worker, id);
-    (void)snprintf(worker->said, sizeof worker->said,
-                   "job %s: the command %s at try %" PRIu32 "%s: %s", id, how,
-                   worker->job.tries, is_last ? ", the last one" : "", fate);
-    return worker->said;
+    const char *later = worker->is_last ? "dead when its claim has ended"
+                                        : "due again when its claim ends";
+    describe_fate(worker, fate, sizeof fate);
+    if (!is_in_doubt)
+        (void)snprintf(out, capacity, "the job is %s", later);
+    else if (worker->is_done)
+        (void)snprintf(out, capacity, "%s, or is %s", fate, later);
+    else
+        (void)snprintf(out, capacity, "%s, or%s when its claim ends", fate,
+                       worker->is_last ? " will be" : "");
 }
 
-static const char *worker_ended(void *handle, int status, enum command_end end)
+/* What has become of the job. NULL: nothing that the user must know. */
+static const char *worker_released(void *handle, int result)
 {
     struct worker *worker = handle;
-    worker->is_done = end == END_BY_ITSELF && status == STATUS_DONE;
-    uint64_t tries = number_of(worker->command, OPTION_TRIES, QUEUE_TRIES);
-    bool is_last = tries > 0 && worker->job.tries >= tries; /* the release makes it dead */
-    worker->again_ms = end != END_BY_US && !is_last
-                           ? number_of(worker->command, OPTION_DELAY, AGAIN_MS)
-                           : 0;
-    if (worker->is_done || !worker->job.is_held || worker->session->output.quiet)
+    bool was_lost = result == MCDS_LOST || result == MCDS_EXPIRED;
+    bool is_silent = worker->is_done || worker->session->output.quiet;
+    char fate[128] = "another worker may have the job";
+    if (worker->how[0] == '\0' || (is_silent && (result == MCDS_OK || was_lost)))
         return NULL;
-    return describe_end(worker, status, end, is_last);
+    if (result == MCDS_OK)
+        describe_fate(worker, fate, sizeof fate);
+    else if (!was_lost)
+        describe_failed(worker, result == MCDS_AMBIGUOUS, fate, sizeof fate);
+    (void)snprintf(worker->said, sizeof worker->said, "%s: %s", worker->how, fate);
+    return worker->said;
 }
 
 const struct tenure_kind tenure_of_queue = {
@@ -275,8 +311,6 @@ const struct tenure_kind tenure_of_queue = {
     .thing = "job",
     .lease = "claim",
     .why_shared = "no other process could push a job to it",
-    .release_word = "ended",
-    .if_unreleased = "is due again when its claim ends",
     .corrupt_advice = "",
     .ends_descendants = true,
     .open = worker_open,
@@ -291,4 +325,5 @@ const struct tenure_kind tenure_of_queue = {
     .answers = worker_answers,
     .input = worker_input,
     .ended = worker_ended,
+    .released = worker_released,
 };

@@ -14,10 +14,13 @@ struct worker {
     int64_t give_up_ns; /* if no job has come until then, the worker ends */
     bool is_over;       /* that time has passed, or the queue is empty */
     bool is_wait_told;  /* to a user at a terminal */
-    bool is_done;       /* the release reports to the store: done, or again */
+    /* How COMMAND has ended for this job decides what the release reports to the store. */
+    bool is_done; /* done; else again */
+    bool is_last; /* again makes the job dead */
     uint64_t again_ms;
     struct losses losses;
-    char said[256];
+    char how[128]; /* job, end and try, for the sentence after the release */
+    char said[320];
 };
 
 #endif

@@ -120,6 +120,9 @@ class GivenUpTest(ProcessTest):
     def test_a_cache(self):
         code, _, stderr = self.give_up(READ, signal.SIGINT, "cache", "get", "c", "k", "--", "echo", "made")
         self.assertEqual((code, stderr), (130, "mcds: cache 'c': ended by signal 2\n"))
+        code, stdout, stderr = self.give_up(b"made", signal.SIGINT, "cache", "get", "c", "k", "--", "echo", "made")
+        self.assertEqual(stdout, "made\n")
+        self.assertRegex(stderr, "^mcds: cache 'c': .*; the value may not be stored\n$")
         code, _, stderr = self.give_up(CHANGE, signal.SIGINT, "cache", "hold", "c", "k", "--", "echo", "made")
         self.assertEqual((code, stderr), (AMBIGUOUS, "mcds: cache 'c': given up" + DOUBT.format("applied") + "\n"))
 
@@ -131,7 +134,7 @@ class GivenUpTest(ProcessTest):
         """The code is that of the command."""
         code, _, stderr = self.give_up(b"md mcds:lk1", signal.SIGINT, "lock", "N", "--", "true")
         self.assertEqual(code, AMBIGUOUS, stderr)
-        self.assertIn("the lock may not have been released, and expires by itself", stderr)
+        self.assertIn("the lock may not have been released, and then expires by itself", stderr)
 
     def test_a_script_ends(self):
         for word, line, code in ((READ, "counter get N", 130), (CHANGE, "set add s a b c", AMBIGUOUS),

@@ -10,6 +10,7 @@ import unittest
 from urllib.parse import unquote
 
 from fixture import ProcessTest, run_process_tests, takes
+from relay import SilentRelay
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 # For what waits until a claim ends. A machine under load may keep a process from running for seconds.
@@ -230,6 +231,56 @@ class QueueTest(ProcessTest):
         for program, code in ((["./none"], 127), (["none"], 127), ([os.getcwd()], 126)):
             self.assertEqual(self.end(self.worker("--tries", "1", program=program)), code)
         self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("waiting", 0)])
+
+    def test_a_command_that_cannot_be_run_any_more(self):
+        """The job that was claimed for it is given back, also after one that is done."""
+        self.push("a", "b")
+        program = os.path.join(self.work, "program")
+        with open(program, "w", encoding="ascii") as file:
+            file.write('#!/bin/sh\nrm "$0"\n')
+        os.chmod(program, 0o755)
+        worker = self.worker("--until-empty", program=[program])
+        self.assertEqual(self.end(worker), 127)
+        self.assertEqual([(job["state"], job["tries"], job["job"]) for job in self.jobs()], [("waiting", 1, "b")])
+        self.assertIn(": the command was not run at try 1: the job is due again at once\n", worker.stderr.read())
+
+    @unittest.skipUnless(STORE == "memcached", "a server that stops: this store has no server")
+    def test_a_server_that_goes_away(self):
+        """The job is not given back. The worker says when it is due, and nothing else."""
+        self.environment["MCDS_STORE"] = f"memcached://{self.fixture.socket}?timeout=1000"
+        for options, later in (((), "due again when its claim ends"),
+                               (("--tries", "1"), "dead when its claim has ended")):
+            self.wait_until(lambda: self.run_to_end("queue", "push", "q", LOSE, "a").returncode == 0)
+            worker = self.worker("--visible", VISIBLE, "--max-jobs", "1", *options, program=HANG)
+            self.wait_until(lambda: os.path.exists(os.path.join(self.work, "pids")))
+            self.fixture.stop_server()
+            self.assertEqual(self.end(worker), 79)
+            os.unlink(self.fixture.socket)
+            os.unlink(os.path.join(self.work, "pids"))
+            said = worker.stderr.read()
+            self.assertRegex(said, f": the command was ended at try 1[^:]*: the job is {later}\n")
+            self.assertEqual(said.count("the job"), 1, said)
+            self.fixture.start_server()
+
+    @unittest.skipUnless(STORE == "memcached", "a lost reply: this store has no server")
+    def test_a_report_whose_reply_is_lost(self):
+        """It may have been carried out, also if the server does not answer when the worker asks again."""
+        self.push("a")
+        relay = SilentRelay(os.path.join(self.fixture.folder, "relay"), self.fixture.socket, None)
+        self.addCleanup(relay.close)
+        worker = self.start("-s", f"memcached://{relay.path}?timeout=2000", "queue", "work", "q", LOSE, "--visible", "1h",
+                            "--", "sh", "-c", "echo $$ >>pids; read -r _ <go; exit 3")
+        self.pids()
+        count = len(relay.ends)
+        relay.word = b"ms mcds:"
+        self.go()
+        self.wait_until(lambda: relay.has_come.is_set() and len(relay.ends) > count, "it does not ask again")
+        worker.terminate()
+        self.end(worker)
+        said = worker.stderr.read()
+        self.assertIn(": the command has exited with 3 at try 1: the job is due again in 30s, or when its claim ends\n", said)
+        self.assertEqual(said.count("the job"), 1, said)
+        self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("delayed", 1)])
 
     def test_a_command_that_another_process_kills(self):
         """It has failed, as with an exit code: the job is delayed."""

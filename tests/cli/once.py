@@ -258,6 +258,18 @@ class OnceTest(unittest.TestCase):
         self.assertEqual(caller.returncode, 0)
         self.fixture.start_server()
 
+    @unittest.skipUnless(STORE == "memcached", "a server that stops: this store has no server")
+    def test_a_claim_that_cannot_be_given_back(self):
+        self.environment["MCDS_STORE"] = f"memcached://{self.fixture.socket}?timeout=300"
+        caller = self.start("k", "--", *WORK)
+        self.assertEqual(caller.stdout.readline(), b"started\n")
+        self.fixture.stop_server()
+        caller.terminate()
+        said = caller.communicate(timeout=LIMIT_S)[1]
+        self.assertIn(b"the command was ended, and the next caller runs it again when the claim ends\n", said)
+        self.assertEqual(said.count(b"the next caller"), 1, said)
+        self.fixture.start_server()
+
     def test_a_reader_that_stops(self):
         """It holds up neither the renewals nor, in the end, the result."""
         caller = self.start("k", "--run", RENEWED, "--", "sh", "-c", "echo begin; read -r _ <go; head -c 500000 /dev/zero")
