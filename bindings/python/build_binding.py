@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from typing import List
 
 import cffi
 
@@ -35,13 +36,23 @@ def helpers() -> str:
     return "\n".join(line for line in text.split("\n") if not line.startswith("#"))
 
 
+def closers(declarations: str) -> List[str]:
+    """For each kind of handle, a function that closes the handle in a place; mcds/handle.py uses them."""
+    found = re.findall(r"void (mcds_\w*close|mcds_py_buffer_free)\((mcds_(\w+)) \*\w+\);", declarations)
+    return [f"static void mcds_py_close_{noun}({kind} **place) {{ {close}(*place); *place = NULL; }}"
+            for close, kind, noun in found]
+
+
 include = os.environ.get("MCDS_INCLUDEDIR") or variable("includedir")
 
+declarations = declare.declare(include) + helpers()
+functions = closers(declarations)
+
 ffi = cffi.FFI()
-ffi.cdef(declare.declare(include) + helpers() + CALLBACKS)
+ffi.cdef(declarations + "".join(re.sub(r" \{.*", ";\n", one) for one in functions) + CALLBACKS)
 ffi.set_source(
     "mcds._binding",
-    '#include "collect.h"',
+    '#include "collect.h"\n' + "\n".join(functions),
     sources=[os.path.relpath(os.path.join(HERE, "collect.c"))],
     depends=[os.path.join(HERE, "collect.h")],
     include_dirs=[HERE, include],

@@ -25,12 +25,12 @@ struct mcds_py_buffer {
     bool is_stopped;
 };
 
-mcds_py_buffer *mcds_py_buffer_new(size_t most, bool waits)
+bool mcds_py_buffer_new(size_t most, bool waits, mcds_py_buffer **out)
 {
-    mcds_py_buffer *buffer = calloc(1, sizeof *buffer);
+    mcds_py_buffer *buffer = *out = calloc(1, sizeof *buffer);
     pthread_condattr_t monotonic;
     if (buffer == NULL)
-        return NULL;
+        return false;
     buffer->most = most;
     buffer->waits = waits;
     (void)pthread_condattr_init(&monotonic);
@@ -38,7 +38,7 @@ mcds_py_buffer *mcds_py_buffer_new(size_t most, bool waits)
     (void)pthread_mutex_init(&buffer->mutex, NULL);
     (void)pthread_cond_init(&buffer->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    return buffer;
+    return true;
 }
 
 void mcds_py_buffer_free(mcds_py_buffer *buffer)

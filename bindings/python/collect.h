@@ -15,9 +15,9 @@ typedef struct mcds_py_record {
 
 typedef struct mcds_py_buffer mcds_py_buffer;
 
-/* `most`: with so many bytes in it a buffer is full. A waiting one keeps its writer then until
+/* False: no memory. `most`: with so many bytes in it a buffer is full. A waiting one keeps its writer then until
  * mcds_py_buffer_take() has emptied it; another one ends the scan. */
-mcds_py_buffer *mcds_py_buffer_new(size_t most, bool waits);
+bool mcds_py_buffer_new(size_t most, bool waits, mcds_py_buffer **out);
 /* No scan may use it any more. */
 void mcds_py_buffer_free(mcds_py_buffer *buffer);
 /* Bytes and records so far, for a buffer that does not wait. */

@@ -14,6 +14,7 @@ from .cache import AioCache, open_cache
 from .core import Core
 from .counter import AioCounter, AioSumCounter, open_counter, open_exact, open_striped
 from .errors import Error, Invalid, check, error_of
+from .handle import handle_in, new_place
 from .ids import AioIds, open_ids
 from .limit import AioLimit, open_limit
 from .list import AioList, open_list
@@ -65,10 +66,10 @@ class Driver:
     """A pipeline in an event loop. Only the thread of the loop uses it."""
 
     def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
-        out = ffi.new("mcds_pipeline **")
+        place = new_place("pipeline")
         check(lib.mcds_pipeline_open(core.handle,
-                                     new_options("mcds_pipeline_options", depth=DEPTH), out))
-        self._pipeline: Optional[Any] = ffi.gc(out[0], lib.mcds_pipeline_close)
+                                     new_options("mcds_pipeline_options", depth=DEPTH), place))
+        self._pipeline: Optional[Any] = handle_in(place)
         self.loop = loop
         self._running: Dict[int, Operation] = {}
         self._waiting: Deque[Operation] = collections.deque()

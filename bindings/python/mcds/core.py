@@ -9,6 +9,7 @@ from typing import Any, Callable, Hashable, List, Tuple
 from ._binding import ffi, lib
 from .block import surely
 from .errors import Error, Invalid, check, note
+from .handle import handle_in, new_place
 
 #: Handles of structures that are kept open, so that `store.counter("a")` is cheap the second time
 #: and a handle's first call, which looks for more, is made once.
@@ -31,9 +32,9 @@ class Core:
     """The handle of a store. Any thread may use it."""
 
     def __init__(self, uri: bytes, options: Any) -> None:
-        out = ffi.new("mcds_store **")
-        check(lib.mcds_open(uri, options, out))
-        self.handle = ffi.gc(out[0], lib.mcds_close)
+        place = new_place("store")
+        check(lib.mcds_open(uri, options, place))
+        self.handle = handle_in(place)
         self.timeout_ms: int = options.timeout_ms
         self._lock = threading.Lock()
         self._opened: "collections.OrderedDict[Hashable, Opened]" = collections.OrderedDict()
@@ -51,12 +52,13 @@ class Core:
                 return opened
             if self.handle is ffi.NULL:
                 raise Invalid(f"{noun} {name!r}: the store is closed")
-            out = ffi.new(f"mcds_{noun} **")
-            check(getattr(lib, f"mcds_{noun}_open")(self.handle, name, options, out))
-            handle = ffi.gc(out[0], getattr(lib, f"mcds_{noun}_close"))
-            opened = self._opened[whole] = Opened(handle, name, options, kept)
+            place = new_place(noun)
+            check(getattr(lib, f"mcds_{noun}_open")(self.handle, name, options, place))
+            opened = Opened(handle_in(place), name, options, kept)
+            # Before others can add to it: an interrupt may follow.
             if noun == "counter" and (options.flags & lib.MCDS_COUNTER_EXACT or options.copies > 1):
                 self._exact.append(opened)
+            self._opened[whole] = opened
             if len(self._opened) > KEPT:
                 self._opened.popitem(last=False)
             return opened

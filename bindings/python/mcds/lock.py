@@ -17,6 +17,7 @@ from .block import ending, statement, surely
 from .core import Core, Opened
 from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check,
                      error_of, text)
+from .handle import handle_in, new_place
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms,
                    as_short_option_ms, encode_name, new_options, new_sized, started, store_of,
                    take_found, take_none, waiting)
@@ -241,12 +242,11 @@ class Lease(Tenure):
 
 def import_lease(core: Core, opened: Opened, token: Bytes) -> Tuple[Opened, Any]:
     """The lease of a text, and the handle with the options of the process that has exported it."""
-    handle, lease = ffi.new("mcds_lock **"), ffi.new("mcds_lease *")
+    place, lease = new_place("lock"), ffi.new("mcds_lease *")
     if core.handle is ffi.NULL:
         raise Invalid(f"lock {opened.name!r}: the store is closed")
-    check(lib.mcds_lock_import(core.handle, opened.name, encode_name(token), handle, lease))
-    own = Opened(ffi.gc(handle[0], lib.mcds_lock_close), opened.name)
-    return own, lease
+    check(lib.mcds_lock_import(core.handle, opened.name, encode_name(token), place, lease))
+    return Opened(handle_in(place), opened.name), lease
 
 
 def take_tenure(code: int, tenure: H) -> Optional[H]:

@@ -12,6 +12,7 @@ from .cache import PipelineCache, open_cache
 from .core import Core
 from .counter import PipelineCounter, PipelineSumCounter, open_counter, open_exact, open_striped
 from .errors import Error, Invalid, check, error_of, fail
+from .handle import handle_in, new_place
 from .ids import PipelineIds, open_ids
 from .limit import PipelineLimit, open_limit
 from .list import PipelineList, open_list
@@ -103,10 +104,10 @@ class Pipeline:
         self._core = core
         self._depth = depth or DEPTH
         self._check_results = check_results
-        out = ffi.new("mcds_pipeline **")
+        place = new_place("pipeline")
         check(lib.mcds_pipeline_open(core.handle, new_options("mcds_pipeline_options",
-                                                              depth=self._depth), out))
-        self._pipeline: Optional[Any] = ffi.gc(out[0], lib.mcds_pipeline_close)
+                                                              depth=self._depth), place))
+        self._pipeline: Optional[Any] = handle_in(place)
         self._mutex = threading.Lock()
         self._running: Dict[int, Tuple[Plan[Any], Result[Any]]] = {}
         self._tag = 0

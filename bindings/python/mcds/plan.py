@@ -14,6 +14,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable
 
 from ._binding import ffi, lib
 from .errors import Ambiguous, error_of
+from .handle import new_place
 
 if TYPE_CHECKING:
     from .pipeline import Result
@@ -79,23 +80,24 @@ class Plan(Generic[T]):
         No further request begins then. If the last request has made a claim, the claim is given
         back. If its reply does not come at once, the claim ends with its lease.
         """
-        pipelines = ffi.new("mcds_pipeline **")
-        code: int = lib.mcds_pipeline_open(store, ONE_OPERATION, pipelines)
+        place = new_place("pipeline")
+        code: int = lib.mcds_pipeline_open(store, ONE_OPERATION, place)
         if code != 0:
             return code
+        pipeline = place[0]
         try:
-            code = self.start(*self.arguments, pipelines[0], 0)
+            code = self.start(*self.arguments, pipeline, 0)
             if code == 0:
-                code = lib.mcds_py_run(pipelines[0], LOOK_MS)
+                code = lib.mcds_py_run(pipeline, LOOK_MS)
             while code == PENDING:
-                code = lib.mcds_py_run(pipelines[0], LOOK_MS)
+                code = lib.mcds_py_run(pipeline, LOOK_MS)
             return code
         except BaseException:
             if self.give_back is not None:
-                self._leave(pipelines[0])
+                self._leave(pipeline)
             raise
         finally:
-            lib.mcds_pipeline_close(pipelines[0])
+            ffi.release(place)
 
     def _leave(self, pipeline: Any) -> None:
         """After an interrupt: end the wait, and give back the claim."""

@@ -9,6 +9,7 @@ from typing import Any, AsyncIterator, Callable, Iterator, List, Optional, Tuple
 
 from ._binding import ffi, lib
 from .errors import Error, Invalid, NoMemory, error_of
+from .handle import handle_in, new_place
 from .plan import Plan
 
 T = TypeVar("T")
@@ -34,10 +35,10 @@ collect_finding = ffi.addressof(lib, "mcds_py_collect_finding")
 
 
 def new_buffer(most: int = 2 ** 62, waits: bool = False) -> Any:
-    buffer = lib.mcds_py_buffer_new(most, waits)
-    if buffer == ffi.NULL:
+    place = new_place("py_buffer")
+    if not lib.mcds_py_buffer_new(most, waits, place):
         raise NoMemory("no memory for a scan")
-    return ffi.gc(buffer, lib.mcds_py_buffer_free)
+    return handle_in(place)
 
 
 def records(buffer: Any) -> List[Record]:

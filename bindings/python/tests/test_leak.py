@@ -1,0 +1,148 @@
+"""An exception of a signal handler, at any place of a call, leaves no handle of C open."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+import time
+from typing import Any, Callable, Dict, List
+
+import mcds
+import pytest
+
+
+def hold(made: Any) -> None:
+    with made:
+        pass
+
+
+def adopt(s: mcds.Store, name: str) -> None:
+    lease = s.lock(name, ttl=600).try_acquire()
+    assert lease is not None
+    s.lock(name).adopt(lease.export()).release()
+
+
+def fill_pipeline(s: mcds.Store, name: str) -> None:
+    with s.pipeline() as p:
+        one = p.counter("c").add(1)
+        p.table("t").get("k")
+    one.result()
+
+
+def in_a_loop(s: mcds.Store, name: str) -> None:
+    async def main() -> None:
+        await s.aio.counter("c").add(1)
+
+    asyncio.run(main())
+
+
+def visit(s: mcds.Store, name: str) -> None:
+    s.set("s").add("a")
+    for _ in s.set("s"):
+        break
+
+
+#: Each gets a store, and a name that no other call has used.
+CALLS: Dict[str, Callable[[mcds.Store, str], Any]] = {
+    "lock": lambda s, n: hold(s.lock(n, ttl=600)),
+    "lock, not renewed": lambda s, n: hold(s.lock(n, ttl=600, renew=False)),
+    "adopted lease": adopt,
+    "semaphore": lambda s, n: hold(s.semaphore(n, 2, ttl=600)),
+    "once": lambda s, n: s.once("o").run(n, lambda: b"r"),
+    "cache": lambda s, n: s.cache("c").fetch(n, lambda key: b"v"),
+    "queue": lambda s, n: s.queue(n, may_lose=True).next(wait=0.001),
+    "ids": lambda s, n: s.ids("i", spread=0.001).next(),
+    "views": lambda s, n: s.views(n, lambda *_: 0, lambda *_: None).hit("p"),
+    "exact counter": lambda s, n: s.exact_counter(n).add(1),
+    "pipeline": fill_pipeline,
+    "asyncio": in_a_loop,
+    "set": visit,
+}
+#: The stores whose open handles are seen as open files.
+FILES = pytest.mark.parametrize("opener", ["lmdb", "memcached"], indirect=True)
+
+
+class Handler(KeyboardInterrupt):
+    """What a signal handler raises."""
+
+
+def interrupted(number: int, call: Callable[[], object]) -> bool:
+    """Call it, and raise at one of the places in mcds where the interpreter handles signals: where a
+    function of Python begins, and where one of C has returned. False: there are fewer."""
+    seen = -1
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        nonlocal seen
+        if event in ("call", "c_return") and frame.f_globals["__name__"].startswith("mcds."):
+            seen += 1
+            if seen == number:
+                raise Handler
+
+    sys.setprofile(profile)
+    try:
+        call()
+    except Handler:
+        pass
+    finally:
+        sys.setprofile(None)
+    return seen >= number
+
+
+def open_files() -> List[str]:
+    gc.collect()
+    return sorted(os.listdir("/proc/self/fd"))
+
+
+def closed_in_the_end(before: List[str]) -> bool:
+    """A thread that renews a lease may be about to end."""
+    until = time.monotonic() + 60
+    while open_files() != before and time.monotonic() < until:
+        time.sleep(0.001)
+    return open_files() == before
+
+
+@pytest.fixture
+def frozen() -> Any:
+    """So that a collection is quick."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    yield
+    gc.enable()
+    gc.unfreeze()
+
+
+@FILES
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", CALLS)
+def test_an_interrupt_leaves_no_handle_open(name: str, opener: Callable[..., mcds.Store],
+                                            frozen: None) -> None:
+    """The connections and the file of a store are closed with the last handle on it."""
+    def work() -> bool:
+        with opener() as s:
+            return interrupted(number, lambda: CALLS[name](s, f"n{number}"))
+
+    number = -1
+    before = open_files()
+    is_interrupted = True
+    while is_interrupted:
+        number += 1
+        is_interrupted = work()
+        assert closed_in_the_end(before), number
+    assert number > 10
+
+
+@FILES
+def test_an_interrupt_of_open(opener: Callable[..., mcds.Store], frozen: None) -> None:
+    def work() -> None:
+        with opener() as s:
+            s.counter("c").add(1)
+
+    number = 0
+    before = open_files()
+    while interrupted(number, work):
+        assert closed_in_the_end(before), number
+        number += 1
+    assert number > 10
