@@ -81,7 +81,8 @@
  *              MCDS_UNSUPPORTED  the store or server lacks a feature that the call needs, or a
  *                                newer version of mcds made the structure
  *              MCDS_PROTOCOL     the other side does not speak memcached's protocol
- *              MCDS_IO           the store refused for another reason; mcds_errmsg() gives it
+ *              MCDS_IO           the store refused for another reason, or this machine's clock is
+ *                                before 1970; mcds_errmsg() gives the reason
  *              MCDS_INVALID      an argument is out of its range, the structure was made with
  *                                other options, or the process has forked since open
  * Cost:        Round trips to one server when nothing goes wrong. On memory: the number counts

@@ -276,7 +276,8 @@ int64_t mcds__wall_ns(const mcds_env *env)
 
 int64_t mcds__wall_ms(const mcds_env *env)
 {
-    return env->wall_ns(env->self) / NS_PER_MS;
+    int64_t now_ns = mcds__wall_ns(env);
+    return now_ns > 0 ? now_ns / NS_PER_MS : 0;
 }
 
 uint32_t mcds__wall_s(const mcds_env *env)

@@ -25,7 +25,7 @@ int mcds__env_complete(const mcds_env *given, mcds_env *env_out);
 bool mcds__env_is_same(const mcds_env *one, const mcds_env *other);
 int64_t mcds__monotonic_ns(const mcds_env *env);
 int64_t mcds__wall_ns(const mcds_env *env);
-int64_t mcds__wall_ms(const mcds_env *env);
+int64_t mcds__wall_ms(const mcds_env *env); /* 0 before 1970 */
 /* Whole seconds; never 0. */
 uint32_t mcds__wall_s(const mcds_env *env);
 uint64_t mcds__random_u64(const mcds_env *env);

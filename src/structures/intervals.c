@@ -80,23 +80,26 @@ uint64_t mcds__intervals_at(const struct mcds__intervals *intervals, int64_t at_
     return mcds__tally_at(time_or_now_ms(intervals, at_ms), intervals->width_ms);
 }
 
-/* Refuses a time before 1970. */
+/* Refuses a time before 1970, and a clock. */
 static int check_at_ms(const struct mcds__intervals *intervals,
                        const struct mcds__operation_kind *kind, int64_t at_ms)
 {
-    if (at_ms >= 0)
-        return MCDS_OK;
-    return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, MCDS__CALL(kind, intervals->handle.name),
-                      .option = "at_ms", .wanted = "0 or more", .found_number = at_ms);
+    if (at_ms < 0)
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, MCDS__CALL(kind, intervals->handle.name),
+                          .option = "at_ms", .wanted = "0 or more", .found_number = at_ms);
+    return intervals->width_ms > 0 ? mcds__check_wall(kind, &intervals->handle) : MCDS_OK;
 }
 
 int mcds__intervals_check_hit(const struct mcds__intervals *intervals,
                               const struct mcds__operation_kind *kind, int64_t at_ms)
 {
     char wanted[WANTED_MAX];
+    int result = check_at_ms(intervals, kind, at_ms);
+    if (result != MCDS_OK || intervals->width_ms == 0)
+        return result;
     int64_t latest_ms = time_or_now_ms(intervals, 0) + (int64_t)intervals->ahead_ms;
-    if (at_ms <= latest_ms || intervals->width_ms == 0)
-        return check_at_ms(intervals, kind, at_ms);
+    if (at_ms <= latest_ms)
+        return MCDS_OK;
     (void)snprintf(wanted, sizeof wanted,
                    "at most %" PRId64 ", %" PRIu64 " ms after this machine's clock", latest_ms,
                    intervals->ahead_ms);

@@ -77,6 +77,14 @@ int mcds__check_cas(const struct mcds__operation_kind *kind, const struct mcds__
     return mcds__fail_why(MCDS_UNSUPPORTED, why, MCDS__CALL(kind, handle->name));
 }
 
+int mcds__check_wall(const struct mcds__operation_kind *kind, const struct mcds__handle *handle)
+{
+    if (mcds__wall_ms(mcds__store_env(handle->store)) > 0)
+        return MCDS_OK;
+    return mcds__fail_why(MCDS_IO, MCDS__WHY(CLOCK_BEFORE_1970),
+                          MCDS__CALL(kind, handle->name));
+}
+
 int mcds__check_text(const struct mcds__operation_kind *kind, const char *name,
                      const char *what, const char *text)
 {

@@ -123,6 +123,8 @@ static int table_launch_change(mcds_table *table, const struct mcds__operation_k
                           MCDS__CALL(kind, table->keyed.handle.name), .option = "value");
     const struct mcds__given ttl = {MCDS_CAUSE_OUT_OF_RANGE, "ttl_ms", ttl_ms, 0, TTL_MS_MAX};
     result = mcds__check_given("table", table->keyed.handle.name, kind->verb, &ttl, 1);
+    if (result == MCDS_OK && ttl_ms > 0)
+        result = mcds__check_wall(kind, &table->keyed.handle);
     if (result != MCDS_OK)
         return result;
     assert(order->command.expires_ms == 0);

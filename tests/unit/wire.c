@@ -448,6 +448,19 @@ static void expect_sent(const struct mcds__wire *wire, mcds_request request, con
 #define SENT(wire, bytes, ...)                                                                 \
     expect_sent(wire, (mcds_request){.key = {"k", 1}, __VA_ARGS__}, bytes)
 
+/* The server's clock is right, and takes an earlier time for one that has passed. */
+static void a_wrong_clock_ends_no_long_ttl(void **state)
+{
+    static const int64_t wrong[] = {INT64_MIN,  -1,         0,        1577836799,
+                                    2144891647, 7258118400, INT64_MAX};
+    const uint64_t forty_days_ms = UINT64_C(40) * 86400000;
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(2592000, mcds__wire_exptime(forty_days_ms, wrong[i]));
+    assert_int_equal(1577836800 + 40 * 86400, mcds__wire_exptime(forty_days_ms, 1577836800));
+    assert_int_equal(2147483647, mcds__wire_exptime(forty_days_ms, 2144891646));
+}
+
 static void commands_as_they_are_sent(void **state)
 {
     (void)state;
@@ -504,6 +517,7 @@ int main(void)
         cmocka_unit_test(a_reply_to_no_read_is_broken),
         cmocka_unit_test(an_answer_to_another_turn_is_broken),
         cmocka_unit_test(an_error_proves_nothing),
+        cmocka_unit_test(a_wrong_clock_ends_no_long_ttl),
         cmocka_unit_test(commands_as_they_are_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,8 @@ enum mcds__step mcds__cache_repeat(struct mcds__operation *operation, const mcds
 int mcds__cache_check_key(const mcds_cache *cache, const struct mcds__operation_kind *kind,
                           const char *what, mcds_bytes key)
 {
-    return mcds__check_bytes(kind, cache->handle.name, what, key);
+    int result = mcds__check_bytes(kind, cache->handle.name, what, key);
+    return result == MCDS_OK ? mcds__check_wall(kind, &cache->handle) : result;
 }
 
 int mcds__cache_check_tags(const mcds_cache *cache, const struct mcds__operation_kind *kind,

@@ -142,6 +142,10 @@ static int cache_end_launch(mcds_cache *cache, const struct mcds__operation_kind
     if (!claim->mine || !is_whole)
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(CLAIM_NOT_MINE),
                               MCDS__CALL(kind, cache->handle.name));
+    if (end != MCDS__CACHE_END_FREE)
+        result = mcds__check_wall(kind, &cache->handle);
+    if (result != MCDS_OK)
+        return result;
     struct cache_end own;
     struct cache_end *call = mcds__call_begin_zero(&own.base, kind, &cache->handle, start,
                                                    &result);

@@ -54,9 +54,9 @@ static int64_t latest_full_ns(const mcds_limit *limit)
 /* NEXT: a take may be decided at this time of this machine's clock. */
 static enum mcds__step check_clock(struct mcds__operation *operation, int64_t own_ms)
 {
-    if (mcds__take_is_time(own_ms))
+    if (own_ms > 0 && mcds__take_is_time(own_ms))
         return MCDS__NEXT;
-    return own_ms < 0
+    return own_ms <= 0
                ? mcds__operation_explain(operation, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_1970))
                : mcds__operation_explain(operation, MCDS_TOO_FUTURE,
                                          MCDS__WHY(CLOCK_AFTER_2190));

@@ -270,6 +270,8 @@ int mcds_limit_scan_start(mcds_limit *limit, mcds_limit_cursor *cursor, uint64_t
     if (limit == NULL || cursor == NULL || visit == NULL)
         return mcds__fail_missing("limit", "scan", "a limit, a cursor and a visitor");
     int result = check_bucket(limit, "scan");
+    if (result == MCDS_OK)
+        result = mcds__check_wall(&scan_kind, &limit->keyed.handle);
     if (result != MCDS_OK)
         return result;
     struct limit_scan own;

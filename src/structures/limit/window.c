@@ -25,7 +25,6 @@
  * because the current slot is then another one. While a handle knows that an identity is refused,
  * its takes read first, and increment only if they would pass. */
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/environment.h"
@@ -34,8 +33,7 @@
 #include "structures/limit/limit.h"
 
 #define SLOTS MCDS__LIMIT_SLOTS
-/* A number is read until sixteen later slots have begun, by clocks that differ by up to
- * SLACK_MS. */
+/* A number is read until sixteen later slots have begun, by clocks within SLACK_MS. */
 #define LIFE_SLOTS (2 * SLOTS + 1)
 #define SLACK_MS 60000
 /* Between the add and the increment, a number vanishes only if the store evicts it. */
@@ -150,7 +148,7 @@ static void begin_batch(struct limit_window *call)
 static void set_time(struct limit_window *call)
 {
     call->now_ms = mcds__wall_ms(call->base.env);
-    call->slot = (uint64_t)(call->now_ms < 0 ? 0 : call->now_ms) / call->limit->width_ms;
+    call->slot = (uint64_t)call->now_ms / call->limit->width_ms;
 }
 
 static enum mcds__step window_ask_look(struct limit_window *call)
@@ -439,10 +437,12 @@ static enum mcds__step take_look(struct limit_window *call)
 static enum mcds__step window_begin(struct limit_window *call)
 {
     bool has_counted = call->has_counted[OWN_SLOT] || call->has_counted[OWN_BLOCK];
+    int64_t now_ms = mcds__wall_ms(call->base.env);
+    if (now_ms == 0)
+        return mcds__operation_explain(&call->base, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_1970));
     bool looks = call->tokens == 0 ||
-                 (!has_counted &&
-                  mcds__refusals_has(&call->limit->refusals, mcds_text(call->identity),
-                                     mcds__wall_ms(call->base.env)));
+                 (!has_counted && mcds__refusals_has(&call->limit->refusals,
+                                                     mcds_text(call->identity), now_ms));
     return looks ? window_ask_look(call) : window_ask_count(call);
 }
 

@@ -376,6 +376,9 @@ int mcds_log_drop_start(mcds_log *log, mcds_pipeline *pipeline, uint64_t tag)
     int result = MCDS_OK;
     if (log == NULL)
         return mcds__fail_missing("log", "drop", "a log");
+    result = mcds__check_wall(&drop_kind, &log->handle);
+    if (result != MCDS_OK)
+        return result;
     struct log_drop own;
     struct log_drop *drop = mcds__call_begin_zero(&own.base, &drop_kind, &log->handle, start,
                                                   &result);

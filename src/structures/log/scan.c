@@ -338,6 +338,8 @@ int mcds_log_scan_start(mcds_log *log, const mcds_log_range *range, mcds_log_sca
     int result = mcds__sized_read(MCDS__SIZED_mcds_log_range, range, &wanted);
     if (result == MCDS_OK && info_out != NULL)
         result = mcds__sized_check(MCDS__SIZED_mcds_log_info, info_out);
+    if (result == MCDS_OK)
+        result = mcds__check_wall(&scan_kind, &log->handle);
     if (result != MCDS_OK)
         return result;
     struct mcds__log_scan own;

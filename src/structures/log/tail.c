@@ -456,6 +456,8 @@ int mcds_log_tail_start(mcds_log *log, mcds_log_cursor *cursor, mcds_log_scan_cb
     result = mcds__log_cursor_check(cursor, log);
     if (result == MCDS_OK && info_out != NULL)
         result = mcds__sized_check(MCDS__SIZED_mcds_log_info, info_out);
+    if (result == MCDS_OK)
+        result = mcds__check_wall(&tail_kind, &log->handle);
     if (result != MCDS_OK)
         return result;
     struct mcds__log_tail own;

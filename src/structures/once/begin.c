@@ -238,7 +238,8 @@ static int once_begin_check(const mcds_once *once, mcds_bytes key, mcds_bytes re
     if (run->mine)
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(RUN_MINE),
                               MCDS__CALL(&once_begin_kind, once->handle.name));
-    return mcds__check_given("once", once->handle.name, "begin", &wait, 1);
+    result = mcds__check_given("once", once->handle.name, "begin", &wait, 1);
+    return result == MCDS_OK ? mcds__check_wall(&once_begin_kind, &once->handle) : result;
 }
 
 /* A run in doubt keeps its token, which its late claim has; another run gets a new one. */

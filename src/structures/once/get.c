@@ -69,6 +69,8 @@ int mcds_once_get_start(mcds_once *once, mcds_bytes key, mcds_once_value *value_
     int result = mcds__check_bytes(&once_get_kind, once->handle.name, "key", key);
     if (result == MCDS_OK)
         result = mcds__sized_check(MCDS__SIZED_mcds_once_value, value_out);
+    if (result == MCDS_OK)
+        result = mcds__check_wall(&once_get_kind, &once->handle);
     if (result != MCDS_OK)
         return result;
     struct once_get own;

@@ -43,7 +43,7 @@ int mcds__once_check_result(const mcds_once *once, const struct mcds__operation_
         return mcds__fail(MCDS_TOO_BIG, TOO_BIG, MCDS__CALL(kind, once->handle.name),
                           .option = "result", .wanted_max = mcds__clamped(most),
                           MCDS__FOUND(result.length));
-    return MCDS_OK;
+    return mcds__check_wall(kind, &once->handle);
 }
 
 enum mcds__step mcds__once_end(struct mcds__operation *operation, bool doubt)

@@ -104,7 +104,7 @@ static const struct mcds__operation_kind discard_kind = MCDS__KEYED_UPDATE("queu
 int mcds_queue_discard_start(mcds_queue *queue, mcds_bytes id, mcds_pipeline *pipeline,
                              uint64_t tag)
 {
-    int result = mcds__queue_check(queue, &discard_kind, 0);
+    int result = mcds__queue_check_timed(queue, &discard_kind, 0);
     if (result != MCDS_OK)
         return result;
     if (id.data == NULL || !mcds__queue_is_dead(id))

@@ -27,7 +27,7 @@ static int check_next(const mcds_queue *queue, uint32_t wait_ms, const mcds_job 
 {
     const struct mcds__given wait = {MCDS_CAUSE_OUT_OF_RANGE, "wait_ms", wait_ms, 0,
                                      WAIT_MS_MAX};
-    int result = mcds__queue_check(queue, &next_kind, 0);
+    int result = mcds__queue_check_timed(queue, &next_kind, 0);
     if (result != MCDS_OK)
         return result;
     if (job == NULL || value_out == NULL)

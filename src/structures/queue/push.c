@@ -382,7 +382,7 @@ static const struct mcds__operation_kind push_dead_kind = {
 static int check_jobs(const mcds_queue *queue, const struct mcds__operation_kind *kind,
                       const mcds_bytes *jobs, size_t count, uint64_t delay_ms)
 {
-    int result = mcds__queue_check(queue, kind, delay_ms);
+    int result = mcds__queue_check_timed(queue, kind, delay_ms);
     if (result != MCDS_OK)
         return result;
     if (count > 0 && jobs == NULL)
@@ -463,7 +463,7 @@ int mcds_queue_push_dead_start(mcds_queue *queue, mcds_bytes job, uint32_t tries
 {
     const struct mcds__given given = {MCDS_CAUSE_OUT_OF_RANGE, "tries", tries, 1,
                                       MCDS__JOBS_TRIES_MAX};
-    int result = mcds__queue_check(queue, &push_dead_kind, 0);
+    int result = mcds__queue_check_timed(queue, &push_dead_kind, 0);
     if (result == MCDS_OK)
         result = mcds__check_given("queue", queue->keyed.handle.name, push_dead_kind.verb,
                                    &given, 1);

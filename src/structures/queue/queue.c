@@ -32,6 +32,13 @@ int mcds__queue_check(const mcds_queue *queue, const struct mcds__operation_kind
                : mcds__check_cas(kind, &queue->keyed.handle, MCDS__WHY(GROWTH_WITHOUT_CAS));
 }
 
+int mcds__queue_check_timed(const mcds_queue *queue, const struct mcds__operation_kind *kind,
+                            uint64_t delay_ms)
+{
+    int result = mcds__queue_check(queue, kind, delay_ms);
+    return result == MCDS_OK ? mcds__check_wall(kind, &queue->keyed.handle) : result;
+}
+
 int mcds_queue_drop_start(mcds_queue *queue, mcds_pipeline *pipeline, uint64_t tag)
 {
     return mcds__keyed_launch_drop(queue != NULL ? &queue->keyed : NULL, &drop_kind,

@@ -201,5 +201,8 @@ void mcds__queue_init_map(struct mcds__map *map, mcds_store *store, const char *
 /* Checks the arguments that all calls on a job have. */
 int mcds__queue_check(const mcds_queue *queue, const struct mcds__operation_kind *kind,
                       uint64_t delay_ms);
+/* The same, and the clock, for calls that store a time or compare one. */
+int mcds__queue_check_timed(const mcds_queue *queue, const struct mcds__operation_kind *kind,
+                            uint64_t delay_ms);
 
 #endif

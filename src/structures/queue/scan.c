@@ -176,6 +176,9 @@ int mcds_queue_scan_start(mcds_queue *queue, uint64_t limit, mcds_queue_scan_cb 
     int result = MCDS_OK;
     if (queue == NULL || visit == NULL)
         return mcds__fail_missing("queue", "scan", "a queue and a visitor");
+    result = mcds__check_wall(&scan_kind, &queue->keyed.handle);
+    if (result != MCDS_OK)
+        return result;
     struct queue_scan own;
     struct queue_scan *scan = mcds__call_begin_zero(&own.base, &scan_kind, &queue->keyed.handle,
                                                     start, &result);
@@ -282,6 +285,9 @@ static struct queue_sweep *sweep_begin(mcds_queue *queue, struct queue_sweep *ow
                                        const struct mcds__operation_kind *kind,
                                        const struct mcds__start *start, int *result)
 {
+    *result = mcds__check_wall(kind, &queue->keyed.handle);
+    if (*result != MCDS_OK)
+        return NULL;
     struct queue_sweep *sweep = mcds__call_begin_zero(&own->base, kind, &queue->keyed.handle,
                                                       start, result);
     if (sweep == NULL)

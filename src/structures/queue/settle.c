@@ -221,7 +221,8 @@ static int launch_settle(mcds_queue *queue, const struct mcds__operation_kind *k
                          enum mcds__jobs_order order, mcds_job *job, uint64_t ms,
                          const struct mcds__start *start)
 {
-    int result = mcds__queue_check(queue, kind, ms);
+    int result = order == MCDS__JOBS_DONE ? mcds__queue_check(queue, kind, ms)
+                                          : mcds__queue_check_timed(queue, kind, ms);
     if (result != MCDS_OK)
         return result;
     if (!mcds__queue_is_receipt(job))

@@ -191,6 +191,9 @@ int mcds_views_drop_start(mcds_views *views, mcds_pipeline *pipeline, uint64_t t
     int result = MCDS_OK;
     if (views == NULL)
         return mcds__fail_missing("views", drop_kind.verb, "a handle");
+    result = mcds__check_wall(&drop_kind, &views->handle);
+    if (result != MCDS_OK)
+        return result;
     struct views_drop own;
     struct views_drop *drop = mcds__call_begin_zero(&own.base, &drop_kind, &views->handle,
                                                     start, &result);

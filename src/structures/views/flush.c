@@ -217,6 +217,9 @@ static int views_flush_launch(mcds_views *views, bool is_final, const struct mcd
     int result = MCDS_OK;
     if (views == NULL)
         return mcds__fail_missing("views", kind->verb, "a handle");
+    result = mcds__check_wall(kind, &views->handle);
+    if (result != MCDS_OK)
+        return result;
     struct views_flush own;
     struct views_flush *flush = mcds__call_begin(&own.base, kind, &views->handle, start,
                                                  &result);

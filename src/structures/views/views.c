@@ -188,7 +188,8 @@ int mcds__views_check(const mcds_views *views, const char *page,
 {
     if (views == NULL)
         return mcds__fail_missing("views", kind->verb, "a handle");
-    return mcds__check_text(kind, views->handle.name, "page", page);
+    int result = mcds__check_text(kind, views->handle.name, "page", page);
+    return result == MCDS_OK ? mcds__check_wall(kind, &views->handle) : result;
 }
 
 int mcds_views_hit_start(mcds_views *views, const char *page, uint32_t n,

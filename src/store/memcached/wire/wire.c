@@ -8,13 +8,17 @@
 
 #define RELATIVE_S_MAX UINT64_C(2592000)
 #define ABSOLUTE_S_MAX UINT64_C(2147483647)
+#define WALL_S_MIN INT64_C(1577836800) /* the year 2020: earlier clocks are wrong */
 
 uint64_t mcds__wire_exptime(uint64_t ttl_ms, int64_t wall_s)
 {
     uint64_t ttl_s = ttl_ms / 1000 + (ttl_ms % 1000 != 0);
     if (ttl_s <= RELATIVE_S_MAX)
         return ttl_s;
-    uint64_t absolute_s = (uint64_t)(wall_s > 0 ? wall_s : 0) + ttl_s;
+    /* Thirty days are better than a time that has passed on the server. */
+    if (wall_s < WALL_S_MIN || (uint64_t)wall_s + RELATIVE_S_MAX >= ABSOLUTE_S_MAX)
+        return RELATIVE_S_MAX;
+    uint64_t absolute_s = (uint64_t)wall_s + ttl_s;
     return absolute_s < ABSOLUTE_S_MAX ? absolute_s : ABSOLUTE_S_MAX;
 }
 
