@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
@@ -76,7 +78,7 @@ void mcds__map_destroy(struct mcds__map *map)
 void mcds__map_key(const struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t depth,
                    struct mcds__key *key_out)
 {
-    *key_out = map->root;
+    memcpy(key_out, &map->root, offsetof(struct mcds__key, bytes) + map->root.length);
     mcds__key_add_hex(key_out, life, 16);
     if (depth > 0)
         mcds__key_add_bits(key_out, hash, MCDS__MAP_LEVEL_BITS * depth);

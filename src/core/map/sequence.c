@@ -153,5 +153,6 @@ bool mcds__map_waits_for_root(struct mcds__map_update *update,
 void mcds__map_resign(struct mcds__map_update *update)
 {
     uint64_t own = map_sequence_place_of(update);
-    (void)atomic_compare_exchange_strong(&update->map->founder, &own, 0);
+    if (atomic_load_explicit(&update->map->founder, memory_order_relaxed) == own)
+        atomic_store(&update->map->founder, 0); /* no other update changes its own mark */
 }

@@ -54,7 +54,8 @@ void mcds__map_take_replies(struct mcds__map_update *update)
     assert(update->requests[MCDS__MAP_APPEND].command == MCDS_APPEND);
     if (update->looks)
         return;
-    update->requests[MCDS__MAP_ROOT] = *look;
+    if (update->proof.looks)
+        update->requests[MCDS__MAP_ROOT] = *look;
     look->reply = *appended;
     update->is_told = update->requests[MCDS__MAP_APPEND].cas.connection != 0;
     if (update->is_told) /* the other bits of the flags are not known */
@@ -110,14 +111,15 @@ enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
         .route = route,
         .value = {update->record.data, update->record.length},
     };
-    update->requests[MCDS__MAP_LOOK] = (mcds_request){
-        .command = MCDS_GET,
-        .options = update->wants_code ? 0 : MCDS_NO_VALUE,
-        .key = key,
-        .route = route,
-    };
     compare_number(update);
     update->looks = must_look(update);
+    if (update->looks)
+        update->requests[MCDS__MAP_LOOK] = (mcds_request){
+            .command = MCDS_GET,
+            .options = update->wants_code ? 0 : MCDS_NO_VALUE,
+            .key = key,
+            .route = route,
+        };
     uint32_t first = update->adds ? MCDS__MAP_ADD : MCDS__MAP_APPEND;
     uint32_t last = update->looks ? MCDS__MAP_ROOT : MCDS__MAP_LOOK;
     uint32_t roots = mcds__map_prove_along(&update->proof, map, update->life.number, operation,
