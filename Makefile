@@ -43,7 +43,7 @@ mutants: ## one deliberate mistake at a time; a test must fail for each
 
 bench: ## the table of figures beside the peers: build/bench.json
 	tools/setup build bench
-	cmake --preset release -DMCDS_BUILD_BENCH=ON
+	cmake --preset release -DMCDS_BUILD_BENCH=ON -DMCDS_WHOLE=ON
 	cmake --build --preset release
 	build/release/bench/mcds-bench --place build --out build/bench.json
 	mkdir -p build/curves
