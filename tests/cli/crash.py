@@ -5,20 +5,13 @@ import signal
 import sys
 import unittest
 
-from fixture import LIMIT_S, Fixture, ProcessTest, is_possible
+from fixture import HANDLED, LIMIT_S, Fixture, ProcessTest, has_sanitizer, is_possible
 
 MCDS = os.path.abspath(sys.argv[1])
 SENTENCE = "mcds: crashed while it used an lmdb: store; if the file is damaged, 'mcds doctor' reports it\n"
-SANITIZERS = (b"__asan_init", b"__tsan_init", b"__msan_init")
 
 
-def has_sanitizer():
-    with open(MCDS, "rb") as program:
-        content = program.read()
-    return any(name in content for name in SANITIZERS)
-
-
-@unittest.skipIf(has_sanitizer(), "the sanitizer has its own handlers of crashes")
+@unittest.skipIf(has_sanitizer(MCDS), HANDLED)
 class CrashTest(ProcessTest):
     store = "lmdb"
     mcds = MCDS

@@ -15,6 +15,7 @@ import unittest
 from guard import stand_guard
 
 SKIPPED = 77
+HANDLED = "the sanitizer has its own handlers of crashes"
 START_S = 60
 LIMIT_S = 200
 # A search for leaks takes as long as a command that ends at once. The golden files are searched.
@@ -92,6 +93,12 @@ class Fixture:
         for name in ("NO_COLOR", "COLUMNS", "LINES"):
             environment.pop(name, None)
         return environment
+
+
+def has_sanitizer(program):
+    with open(program, "rb") as file:
+        content = file.read()
+    return any(name in content for name in (b"__asan_init", b"__tsan_init", b"__msan_init"))
 
 
 def is_possible(store):
