@@ -20,11 +20,11 @@ extern "C" {
  * operation cannot run in time, it returns MCDS_TIMEOUT and has changed nothing.
  *
  * Drive each pipeline that has operations in flight: call mcds_pipeline_next or _poll until it is
- * idle. Operations of several pipelines on one handle of a table or a set, or flushes of one exact
- * counter, may wait for each other. If nobody drives the other pipeline, an operation of a table or
- * a set usually continues after a quarter of its timeout. Where the other pipeline has begun to
- * split the key of both, it ends after its whole timeout, and its sentence says that others rewrite
- * the key. A flush then ends with MCDS_BUSY.
+ * idle. A call may wait for the operations of a pipeline on the same handle of a table, a set or a
+ * queue, and on the same exact counter. So may an operation of another pipeline. If nobody drives
+ * the pipeline, one that waits continues after a quarter of its timeout, and usually the next ones
+ * do not wait. A flush of a counter then ends with MCDS_BUSY. A visitor that calls the library on
+ * the handle of its own scan waits like this too.
  *
  *   for (uint64_t i = 0; i < count; i++) {
  *       result = mcds_counter_add_start(counter, 1, NULL, pipeline, i);

@@ -14,6 +14,8 @@
 #define COUNT 40 /* fewer than an undriven pipeline sends by itself */
 #define DEPTH 60
 #define TIMEOUT_MS 8000
+#define JOBS 30
+#define ELEMENT 200
 #define LENGTH 700 /* so that the other pipeline has much under way, and no key splits */
 
 struct world {
@@ -45,18 +47,6 @@ static void end(struct world *world)
     assert_int_equal(world->fake.blocks, 0);
 }
 
-static void take_all(struct world *world, mcds_pipeline *pipeline)
-{
-    mcds_completion done;
-    uint32_t count = 0;
-    int64_t began_ns = world->fake.monotonic_ns;
-    for (; mcds_pipeline_next(pipeline, &done) == MCDS_OK; count++)
-        if (done.result != MCDS_OK)
-            fail_msg("%u: %s", count, mcds_errmsg());
-    assert_int_equal(count, COUNT);
-    assert_true(world->fake.monotonic_ns - began_ns < TIMEOUT_MS * INT64_C(1000000) / 2);
-}
-
 static mcds_bytes value(void)
 {
     static char bytes[LENGTH];
@@ -64,72 +54,197 @@ static mcds_bytes value(void)
     return (mcds_bytes){bytes, sizeof bytes};
 }
 
-static void put(mcds_table *table, mcds_pipeline *pipeline)
+static mcds_queue *queue;
+static mcds_table *table;
+static mcds_set *set;
+
+/* One structure, whose handle both pipelines use. */
+struct user {
+    void (*open)(const struct world *world);
+    int (*call)(void); /* waits */
+    void (*start)(mcds_pipeline *pipeline);
+    void (*close)(void);
+};
+
+static void open_queue(const struct world *world)
+{
+    assert_int_equal(mcds_queue_open(world->store, "name", NULL, &queue), MCDS_OK);
+}
+
+static int push_and_next(void)
+{
+    mcds_job job = MCDS_JOB_INIT;
+    mcds_value bytes = MCDS_VALUE_INIT;
+    int result = mcds_queue_push(queue, mcds_text("job"), 0);
+    if (result == MCDS_OK)
+        result = mcds_queue_next(queue, 0, &job, &bytes);
+    mcds_value_free(&bytes);
+    return result;
+}
+
+static void start_pushes(mcds_pipeline *pipeline)
+{
+    static mcds_bytes jobs[JOBS];
+    for (size_t i = 0; i < JOBS; i++)
+        jobs[i] = mcds_text("a job of some bytes");
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(mcds_queue_push_many_start(queue, jobs, JOBS, 0, NULL, pipeline, i),
+                         MCDS_OK);
+}
+
+static void close_queue(void)
+{
+    mcds_queue_close(queue);
+}
+
+static void open_table(const struct world *world)
+{
+    assert_int_equal(mcds_table_open(world->store, "name", NULL, &table), MCDS_OK);
+}
+
+static int put_value(void)
+{
+    return mcds_table_put(table, mcds_text("same"), value(), 0);
+}
+
+/* As many bytes as are sent to one key at once, and more. */
+static void start_puts(mcds_pipeline *pipeline)
 {
     for (uint32_t i = 0; i < COUNT; i++)
         assert_int_equal(
             mcds_table_put_start(table, mcds_text("same"), value(), 0, pipeline, i), MCDS_OK);
 }
 
-static void play_table(bool is_known)
+static void close_table(void)
 {
-    struct world world;
-    mcds_table *table;
-    begin(&world);
-    assert_int_equal(mcds_table_open(world.store, "t", NULL, &table), MCDS_OK);
-    if (is_known)
-        assert_int_equal(mcds_table_put(table, mcds_text("same"), value(), 0), MCDS_OK);
-    put(table, world.other);
-    put(table, world.driven);
-    take_all(&world, world.driven);
-    take_all(&world, world.other);
     mcds_table_close(table);
-    end(&world);
 }
 
-/* An operation of the other pipeline would make the table. */
-static void the_first_use_of_a_handle(void **state)
+static void open_set(const struct world *world)
 {
-    (void)state;
-    play_table(false);
+    assert_int_equal(mcds_set_open(world->store, "name", NULL, &set), MCDS_OK);
 }
 
-/* The other pipeline has as many bytes under way as a key takes. */
-static void many_bytes_to_one_key(void **state)
+/* An element that was not added before. */
+static mcds_bytes next_element(void)
 {
-    (void)state;
-    play_table(true);
+    static uint32_t number;
+    static char element[ELEMENT];
+    memset(element, 'e', sizeof element);
+    memcpy(element, &number, sizeof number);
+    number++;
+    return (mcds_bytes){element, sizeof element};
 }
 
-static void elements_of_a_set(void **state)
+static int add_element(void)
 {
-    (void)state;
-    struct world world;
-    mcds_set *set;
-    bool added[2 * COUNT];
-    begin(&world);
-    assert_int_equal(mcds_set_open(world.store, "s", NULL, &set), MCDS_OK);
-    for (uint32_t i = 0; i < 2 * COUNT; i++) {
-        char element[16];
-        (void)snprintf(element, sizeof element, "e%u", i);
-        assert_int_equal(mcds_set_add_start(set, mcds_text(element), &added[i],
-                                            i % 2 == 0 ? world.other : world.driven, i),
+    bool added;
+    return mcds_set_add(set, next_element(), &added);
+}
+
+/* Keys of them are split. */
+static void start_adds(mcds_pipeline *pipeline)
+{
+    static bool added[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(mcds_set_add_start(set, next_element(), &added[i], pipeline, i),
                          MCDS_OK);
-    }
-    take_all(&world, world.driven);
-    take_all(&world, world.other);
-    for (uint32_t i = 0; i < 2 * COUNT; i++)
-        assert_true(added[i]);
+}
+
+static void close_set(void)
+{
     mcds_set_close(set);
+}
+
+static const struct user users[] = {
+    {open_queue, push_and_next, start_pushes, close_queue},
+    {open_table, put_value, start_puts, close_table},
+    {open_set, add_element, start_adds, close_set},
+};
+#define USERS (sizeof users / sizeof *users)
+
+/* The other pipeline has operations in flight, and is left alone after some polls. */
+static void begin_user(struct world *world, const struct user *user, bool is_known,
+                       uint32_t polls)
+{
+    mcds_completion done;
+    begin(world);
+    user->open(world);
+    if (is_known)
+        assert_int_equal(user->call(), MCDS_OK);
+    user->start(world->other);
+    for (uint32_t i = 0; i < polls; i++)
+        assert_true(mcds_pipeline_poll(world->other, &done) >= MCDS_OK);
+}
+
+static void take_all(struct world *world)
+{
+    mcds_completion done;
+    uint32_t count = 0;
+    int64_t began_ns = world->fake.monotonic_ns;
+    for (; mcds_pipeline_next(world->driven, &done) == MCDS_OK; count++)
+        if (done.result != MCDS_OK)
+            fail_msg("%u: %s", count, mcds_errmsg());
+    assert_int_equal(count, COUNT);
+    assert_true(world->fake.monotonic_ns - began_ns < TIMEOUT_MS * INT64_C(1000000) / 2);
+}
+
+static void play_pipeline(const struct user *user, bool is_known, uint32_t polls)
+{
+    struct world world;
+    begin_user(&world, user, is_known, polls);
+    user->start(world.driven);
+    take_all(&world);
+    user->close();
     end(&world);
+}
+
+/* Only the first call waits for the other pipeline. */
+static void play_calls(const struct user *user, bool is_known, uint32_t polls)
+{
+    struct world world;
+    begin_user(&world, user, is_known, polls);
+    for (uint32_t i = 0; i < 4; i++) {
+        int64_t began_ns = world.fake.monotonic_ns;
+        int result = user->call();
+        int64_t ms = (world.fake.monotonic_ns - began_ns) / 1000000;
+        if (result != MCDS_OK)
+            fail_msg("call %u after %u polls: %s", i, polls, mcds_errmsg());
+        if (ms > TIMEOUT_MS / (i == 0 ? 3 : 20))
+            fail_msg("call %u after %u polls: %d ms", i, polls, (int)ms);
+    }
+    user->close();
+    end(&world);
+}
+
+typedef void play_fn(const struct user *user, bool is_known, uint32_t polls);
+
+static void play_all(play_fn *play)
+{
+    for (size_t i = 0; i < USERS; i++)
+        for (uint32_t polls = 0; polls < 2 * COUNT; polls++) {
+            play(&users[i], false, polls);
+            play(&users[i], true, polls);
+        }
+}
+
+static void another_pipeline_continues(void **state)
+{
+    (void)state;
+    play_all(play_pipeline);
+}
+
+static void waiting_calls_continue(void **state)
+{
+    (void)state;
+    play_all(play_calls);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_use_of_a_handle),
-        cmocka_unit_test(many_bytes_to_one_key),
-        cmocka_unit_test(elements_of_a_set),
+        cmocka_unit_test(another_pipeline_continues),
+        cmocka_unit_test(waiting_calls_continue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,6 +70,25 @@ bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth)
     return atomic_load_explicit(place, memory_order_relaxed) == mark_of(hash, depth);
 }
 
+static void forget_mark(_Atomic uint64_t *place, uint64_t hash, uint32_t depth)
+{
+    uint64_t mark = mark_of(hash, depth);
+    (void)atomic_compare_exchange_strong(place, &mark, 0);
+}
+
+void mcds__map_leave_alone(struct mcds__map *map, uint64_t hash, uint32_t depth, uint32_t bytes)
+{
+    const uint32_t number = rewrite_number_of(hash, depth);
+    atomic_store(&map->left_alone[number], bytes);
+    forget_mark(&map->growing[number], hash, depth);
+}
+
+uint32_t mcds__map_bytes_left_alone(struct mcds__map *map, uint64_t hash, uint32_t depth)
+{
+    return atomic_load_explicit(&map->left_alone[rewrite_number_of(hash, depth)],
+                                memory_order_relaxed);
+}
+
 /* The word in which a key has its bit, and the bit. */
 static _Atomic uint64_t *word_of(struct mcds__map *map, uint64_t hash, uint32_t depth,
                                  uint64_t *bit_out)
@@ -113,10 +132,10 @@ bool mcds__map_claim(struct mcds__map_rewrite *rewrite, struct mcds__map *map)
     return true;
 }
 
+/* An operation that was held up may have erased the mark, and another may have set it again. */
 void mcds__map_unclaim(struct mcds__map_rewrite *rewrite)
 {
-    assert(rewrite->claimed == NULL || atomic_load(rewrite->claimed) != 0);
     if (rewrite->claimed != NULL)
-        atomic_store(rewrite->claimed, 0);
+        forget_mark(rewrite->claimed, rewrite->hash, rewrite->depth);
     rewrite->claimed = NULL;
 }

@@ -11,33 +11,46 @@ enum { ADD_KEY, APPEND, ADD_ROOT, SEE_ROOT, LOOK, REQUESTS };
 /* Of those that erase the new root. */
 enum { ROOT_ERASURE, KEY_ERASURE };
 
+static uint64_t maker_of(const struct mcds__map_making *making)
+{
+    return (uint64_t)(uintptr_t)making;
+}
+
+/* One operation of a handle creates it; the others wait. One that is held up creates it too. */
+static bool map_make_claim(struct mcds__map_making *making, struct mcds__map *map,
+                           const struct mcds__operation *operation)
+{
+    uint64_t none = 0;
+    assert(!making->is_claimed);
+    making->is_claimed = true;
+    if (atomic_compare_exchange_strong(&map->maker, &none, maker_of(making)))
+        return true;
+    making->is_claimed = mcds__map_is_held_up(operation);
+    if (making->is_claimed)
+        atomic_store(&map->maker, maker_of(making));
+    return making->is_claimed;
+}
+
+static void map_make_unclaim(struct mcds__map_making *making, struct mcds__map *map)
+{
+    uint64_t own = maker_of(making);
+    if (making->is_claimed)
+        (void)atomic_compare_exchange_strong(&map->maker, &own, 0);
+    making->is_claimed = false;
+}
+
 void mcds__map_make_free(struct mcds__map_making *making, struct mcds__map *map)
 {
-    assert(!making->is_claimed || atomic_load(&map->is_making));
-    if (making->is_claimed)
-        atomic_store(&map->is_making, false);
-    making->is_claimed = false;
+    map_make_unclaim(making, map);
     mcds__map_free_scratch(&making->scratch, map->env);
 }
 
 static enum mcds__step map_make_finish(struct mcds__map_making *making, struct mcds__map *map,
                                        struct mcds__operation *operation, int result)
 {
-    assert(!making->is_claimed || atomic_load(&map->is_making));
-    if (making->is_claimed)
-        atomic_store(&map->is_making, false);
-    making->is_claimed = false;
+    map_make_unclaim(making, map);
     making->stage = MAKE_BEGIN;
     return mcds__operation_finish(operation, result);
-}
-
-/* One operation of a handle creates it; the others wait. */
-static bool map_make_claim(struct mcds__map_making *making, struct mcds__map *map)
-{
-    assert(!making->is_claimed);
-    bool expected = false;
-    making->is_claimed = atomic_compare_exchange_strong(&map->is_making, &expected, true);
-    return making->is_claimed;
 }
 
 /* The value of the first key, empty, and that of the root. False: no memory. */
@@ -98,7 +111,7 @@ static enum mcds__step map_make_begin(struct mcds__map_making *making, struct mc
     if (!mcds__store_can(map->store).compare_and_set)
         return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
                                        MCDS__WHY(GROWTH_WITHOUT_CAS));
-    if (!map_make_claim(making, map))
+    if (!map_make_claim(making, map, operation))
         return mcds__operation_finish(operation, MCDS_EXISTS);
     if (mcds__map_get_scratch(&making->scratch, operation->env) == NULL)
         return map_make_finish(making, map, operation, MCDS_NO_MEMORY);

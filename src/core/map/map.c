@@ -50,12 +50,14 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
     atomic_init(&map->seen_ns, INT64_MIN / 2);
     atomic_init(&map->rest, 0);
     atomic_init(&map->over, 0);
-    atomic_init(&map->is_making, false);
+    atomic_init(&map->maker, 0);
     map->has_guess = false;
     for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++)
         atomic_init(&map->growing[i], 0);
-    for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++)
+    for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++) {
         atomic_init(&map->under_way[i], 0);
+        atomic_init(&map->left_alone[i], 0);
+    }
     for (int i = 0; i < MCDS__MAP_LOOK_WORDS; i++)
         atomic_init(&map->looks_wanted[i], 0);
     atomic_init(&map->founder, 0);

@@ -128,9 +128,11 @@ struct mcds__map {
     _Atomic int64_t seen_ns; /* when this handle last saw the root, on the monotonic clock */
     _Atomic uint64_t rest;   /* a life whose keys a drop has not erased completely */
     _Atomic uint64_t over;   /* a life that an update in doubt has found over; 0: none */
-    _Atomic bool is_making;  /* an operation is creating the root */
+    _Atomic uint64_t maker;  /* the operation that is creating the root; 0: none */
     _Atomic uint64_t growing[MCDS__MAP_REWRITES_MAX];   /* keys that this handle is rewriting */
     _Atomic uint32_t under_way[MCDS__MAP_REWRITES_MAX]; /* bytes in flight, by key */
+    /* So many bytes in flight are of a pipeline that nobody drives. */
+    _Atomic uint32_t left_alone[MCDS__MAP_REWRITES_MAX];
     /* A bit for each key, perhaps shared with others: the next append to it looks. */
     _Atomic uint64_t looks_wanted[MCDS__MAP_LOOK_WORDS];
     _Atomic uint64_t founder; /* the update that reads the root; 0: none */

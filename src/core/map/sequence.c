@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "engine/line.h"
+#include "engine/line_wait.h"
 
 /* Bytes that one handle appends to a key before it sees the new size: a small fraction of what
  * the key can hold, and two combined appends. */
@@ -73,26 +74,26 @@ static uint64_t map_sequence_place_of(const void *what)
     return (uint64_t)(uintptr_t)what;
 }
 
-static bool is_held_up(const struct mcds__operation *operation)
+bool mcds__map_is_held_up(const struct mcds__operation *operation)
 {
-    return operation->lines != NULL && operation->lines->only_waits &&
-           mcds__lines_now_ns(operation->lines, operation->env) >
-               operation->deadline_ns - mcds__store_timeout_ns(operation->store) / 4 * 3;
+    return mcds__line_now_ns(operation) >
+           operation->deadline_ns - mcds__store_timeout_ns(operation->store) / 4 * 3;
 }
 
 /* Join the line of the place, or sleep. What it waits for may be in a pipeline that nobody drives.
- * So a waiting call continues at the deadline, and the first of a pipeline that has nothing under
- * way after a part of its time. So does an update that has asked, since it may be in the key
- * already. Other operations of a pipeline end: if thousands of them continued at once, all would
- * be late. */
+ * So a waiting call, and the first of a pipeline that has nothing under way, continue after a part
+ * of their time. At its deadline, an update that has asked continues too, since it may be in the
+ * key already. Other operations of a pipeline end: if thousands of them continued at once, all
+ * would be late. */
 static bool wait_at(const struct mcds__map_update *update, struct mcds__operation *operation,
                     const void *place, enum mcds__step *step_out)
 {
+    bool is_first = operation->lines == NULL || operation->lines->only_waits;
     *step_out = MCDS__SLEEP;
+    if (is_first && mcds__map_is_held_up(operation))
+        return false;
     if (update->has_asked)
         return mcds__operation_wait(operation, MCDS__MAP_REWRITE_WAIT_NS);
-    if (is_held_up(operation))
-        return false;
     if (mcds__operation_wait_in_line(operation, map_sequence_place_of(place),
                                      MCDS__MAP_REWRITE_WAIT_NS))
         return true;
@@ -111,12 +112,17 @@ bool mcds__map_waits_for_turn(struct mcds__map_update *update,
     const _Atomic uint32_t *under_way = mcds__map_bytes_under_way(update->map, update->hash,
                                                                   depth);
     uint32_t bytes = atomic_load_explicit(under_way, memory_order_relaxed);
-    bool has_room = bytes == 0 || bytes + update->record.length <= UNDER_WAY_MAX;
+    bool has_room = bytes == 0 || bytes + update->record.length <= UNDER_WAY_MAX ||
+                    bytes == mcds__map_bytes_left_alone(update->map, update->hash, depth);
     has_room = has_room && !mcds__lines_has_other(operation, map_sequence_place_of(under_way));
     /* An append by this handle would make its own rewriting fail. */
-    return (mcds__map_is_growing(update->map, update->hash, depth) ||
-            !(has_room || update->has_asked)) &&
-           wait_at(update, operation, under_way, step_out);
+    bool is_growing = mcds__map_is_growing(update->map, update->hash, depth);
+    if (!is_growing && (has_room || update->has_asked))
+        return false;
+    if (wait_at(update, operation, under_way, step_out))
+        return true;
+    mcds__map_leave_alone(update->map, update->hash, depth, bytes);
+    return false;
 }
 
 void mcds__map_take_turn(struct mcds__map_update *update, struct mcds__operation *operation)

@@ -12,6 +12,10 @@ void mcds__map_take_number(struct mcds__map_update *update);
 void mcds__map_give_number(struct mcds__map_update *update);
 int64_t mcds__map_take_place(struct mcds__map *map, int64_t wall_ns);
 
+/* Whether an operation has waited for a part of its time, probably for a pipeline that nobody
+ * drives. */
+bool mcds__map_is_held_up(const struct mcds__operation *operation);
+
 /* Whether the key that holds the hash at this depth must be rewritten at this size: it has grown
  * to twice its snapshot, or has no room for another record or for one of `needs` bytes. A snapshot
  * of large entries cannot double, because the store takes no such value. */
@@ -22,6 +26,11 @@ bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth);
 /* The bytes that this handle has in flight to the key, and perhaps to a few others. */
 _Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash,
                                             uint32_t depth);
+/* An operation that was held up has found so many bytes in flight. While there are as many, and
+ * until the next rewriting begins, no operation waits. */
+void mcds__map_leave_alone(struct mcds__map *map, uint64_t hash, uint32_t depth,
+                           uint32_t bytes);
+uint32_t mcds__map_bytes_left_alone(struct mcds__map *map, uint64_t hash, uint32_t depth);
 
 /* Whether a record that ends at this size may be the first that makes the key too large. */
 bool mcds__map_passes_soft_size(uint64_t hash, uint32_t depth, size_t size, size_t length);
