@@ -131,10 +131,8 @@ struct mcds__map {
     _Atomic uint64_t maker;  /* the operation that is creating the root; 0: none */
     _Atomic uint64_t growing[MCDS__MAP_REWRITES_MAX];   /* keys that this handle is rewriting */
     _Atomic uint32_t under_way[MCDS__MAP_REWRITES_MAX]; /* bytes in flight, by key */
-    /* So many bytes in flight are of a pipeline that nobody drives. */
-    _Atomic uint32_t left_alone[MCDS__MAP_REWRITES_MAX];
-    /* A bit for each key, perhaps shared with others: the next append to it looks. */
-    _Atomic uint64_t looks_wanted[MCDS__MAP_LOOK_WORDS];
+    _Atomic uint32_t left_alone[MCDS__MAP_REWRITES_MAX]; /* those that nobody drives */
+    _Atomic uint64_t looks_wanted[MCDS__MAP_LOOK_WORDS]; /* bits: the next append looks */
     _Atomic uint64_t founder; /* the update that reads the root; 0: none */
     bool has_guess;           /* the assumed depth of keys that it has not seen */
     _Atomic uint8_t depths[MCDS__MAP_DEPTHS]; /* by the first bits of the hash */
