@@ -256,8 +256,10 @@ bool reader_mistook_verb(struct reader *reader, int option_id)
 const struct verb *reader_verb_of_whole(const struct reader *reader)
 {
     const struct command *command = reader->command;
-    if (is_given(command, OPTION_INFO) || is_given(command, OPTION_BREAK) ||
+    const struct verb *verb = verb_at_next(reader);
+    /* Most words are no verb; for them the words that follow are not searched. */
+    if (verb == NULL || is_given(command, OPTION_INFO) || is_given(command, OPTION_BREAK) ||
         is_given(command, OPTION_DROP) || is_ahead(reader->next + 1, true))
         return NULL;
-    return verb_at_next(reader);
+    return verb;
 }
