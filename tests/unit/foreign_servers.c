@@ -26,6 +26,7 @@ struct world {
     struct hooked_backend backend;
     mcds_store *store;
     uint32_t count;
+    size_t lengths[KEYS_MAX];
     char keys[KEYS_MAX][KEY_MAX];
 };
 
@@ -34,14 +35,16 @@ static const char *server_of(struct world *world, mcds_bytes key)
 {
     uint32_t i = 0;
     assert_in_range(key.length, 1, KEY_MAX - 1);
-    while (i < world->count && (strlen(world->keys[i]) != key.length ||
+    while (i < world->count && (world->lengths[i] != key.length ||
                                 memcmp(world->keys[i], key.data, key.length) != 0))
         i++;
     if (i == KEYS_MAX)
         return "one more";
-    if (i == world->count)
+    if (i == world->count) {
+        world->lengths[world->count] = key.length;
         (void)snprintf(world->keys[world->count++], KEY_MAX, "%.*s", (int)key.length,
                        (const char *)key.data);
+    }
     return world->keys[i];
 }
 
