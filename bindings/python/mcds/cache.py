@@ -83,9 +83,9 @@ def open_cache(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None,
     >>> pages.fetch("/home", lambda key: None) is None
     True
     """
-    options = {"ttl_ms": as_option_ms(ttl), "stale_ms": as_ms(stale),
-               "nothing_ms": as_option_ms(nothing), "fill_ms": as_short_option_ms(fill),
-               "wait_ms": as_short_option_ms(wait), "failed_ms": as_short_option_ms(failed),
+    options = {"ttl_ms": as_option_ms(ttl, "ttl"), "stale_ms": as_ms(stale, "stale"),
+               "nothing_ms": as_option_ms(nothing, "nothing"), "fill_ms": as_short_option_ms(fill, "fill"),
+               "wait_ms": as_short_option_ms(wait, "wait"), "failed_ms": as_short_option_ms(failed, "failed"),
                "jitter": jitter}
     return core.open("cache", encode_name(name), new_options("mcds_cache_options", **options),
                      tuple(options.values()))
@@ -245,7 +245,7 @@ class CachePlans(Structure):
             return kind(self, claim, read_value(value) if code == 0 else None)
 
         return Plan(lib.mcds_cache_look, lib.mcds_cache_look_start,
-                    (self._opened.handle, as_bytes(key), array, len(kept), as_short_ms(wait), value, claim),
+                    (self._opened.handle, as_bytes(key), array, len(kept), as_short_ms(wait, "wait"), value, claim),
                     take, (array, kept, value, claim), waits=bool(wait), give_back=give_back)
 
     def _forget(self, key: Bytes) -> Plan[None]:
@@ -276,12 +276,12 @@ class CachePlans(Structure):
         >>> pages.forget("/about")  # after the change of the source
         """
         return Plan(lib.mcds_cache_hold, lib.mcds_cache_hold_start,
-                    (self._opened.handle, as_bytes(key), as_short_ms(seconds)), take_none)
+                    (self._opened.handle, as_bytes(key), as_short_ms(seconds, "seconds")), take_none)
 
     def _hold_tag(self, tag: Bytes, seconds: Seconds) -> Plan[None]:
         """The same for all values with this tag."""
         return Plan(lib.mcds_cache_hold_tag, lib.mcds_cache_hold_tag_start,
-                    (self._opened.handle, as_bytes(tag), as_short_ms(seconds)), take_none)
+                    (self._opened.handle, as_bytes(tag), as_short_ms(seconds, "seconds")), take_none)
 
     def _drop(self) -> Plan[bool]:
         """Erase the cache. False: there was none."""

@@ -49,7 +49,7 @@ def open_counter(core: Core, name: Bytes, *, signed: bool = False, strict: bool 
     >>> s.counter("balance", signed=True).add(-5)
     -5
     """
-    return open_form(core, name, flags=flags_of(signed, strict), ttl_ms=as_option_ms(ttl))
+    return open_form(core, name, flags=flags_of(signed, strict), ttl_ms=as_option_ms(ttl, "ttl"))
 
 
 def open_striped(core: Core, name: Bytes, stripes: int, *, signed: bool = False,
@@ -60,7 +60,7 @@ def open_striped(core: Core, name: Bytes, stripes: int, *, signed: bool = False,
     >>> c.add(2); c.add(3); c.get()
     5
     """
-    return open_form(core, name, flags=flags_of(signed, strict), ttl_ms=as_option_ms(ttl), stripes=stripes)
+    return open_form(core, name, flags=flags_of(signed, strict), ttl_ms=as_option_ms(ttl, "ttl"), stripes=stripes)
 
 
 def open_exact(core: Core, name: Bytes, *, copies: int = 0,
@@ -76,7 +76,7 @@ def open_exact(core: Core, name: Bytes, *, copies: int = 0,
     >>> c.add(2); c.add(-1); c.flush(); c.get()
     1
     """
-    flush_ms = as_short_ms(flush)
+    flush_ms = as_short_ms(flush, "flush")
     if flush_ms == 0 and flush is not None:
         flush_ms = lib.MCDS_COUNTER_FLUSH_EACH
     return open_form(core, name, flags=lib.MCDS_COUNTER_EXACT, copies=copies, flush_ms=flush_ms)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Dict, List, NoReturn, Type
 
 from ._binding import ffi, lib
+from .wording import OPTIONS, to_python
 
 
 def text(pointer: object) -> str:
@@ -15,7 +17,8 @@ def text(pointer: object) -> str:
 class Error(Exception):
     """A call has failed. Nothing was changed, unless the class says otherwise.
 
-    The attributes are the members of ``mcds_last_error()``; what is unknown is "" or 0.
+    The attributes are the members of ``mcds_last_error()``; what is unknown is "" or 0. Of a time, the
+    texts are in seconds and the numbers in milliseconds.
 
     >>> try:
     ...     mcds.open("nowhere:")
@@ -41,7 +44,15 @@ class Error(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(message)
-        self.message = message
+
+    @property
+    def message(self) -> str:
+        """The sentence, also that of `str()` and `repr()`."""
+        return str(self.args[0])
+
+    @message.setter
+    def message(self, message: str) -> None:
+        self.args = (message,)
 
     def __str__(self) -> str:
         return self.message
@@ -150,24 +161,18 @@ TEXTS = ("noun", "name", "verb", "option", "wanted", "found", "peer", "reason")
 NUMBERS = ("os_error", "wanted_min", "wanted_max", "found_number")
 
 
-#: The names of C in sentences, and those of Python.
-NAMES = {"MCDS_QUEUE_MAY_LOSE": "may_lose=True", "the form MCDS_SET_PLAIN": "set()",
-         "spread_ms": "spread", "late_ms": "late", "ahead_ms": "ahead",
-         "the form MCDS_SET_BAG": "bag()", "the form MCDS_SET_LIST": "sequence()"}
-
-
-def say(error: Error, old: str, new: str) -> None:
-    """Replace words of the sentence."""
-    error.message = error.message.replace(old, new)
-    error.reason = error.reason.replace(old, new)
-
-
 def speak_python(error: Error) -> None:
     """Let the sentence have the names of Python. A failure without name and option means that the store is closed."""
+    reason = to_python(error.reason)
     if error.cause == "ARGUMENT_MISSING" and not error.name and not error.option:
-        say(error, error.reason, "the store is closed")
-    for name, ours in NAMES.items():
-        say(error, name, ours)
+        reason = "the store is closed"
+    error.message = error.message.removesuffix(error.reason) + reason
+    error.reason = reason
+    if error.option in OPTIONS:
+        error.option = OPTIONS[error.option]
+        found = re.match(f"{error.option} must be (.*), not (.*)", reason)
+        if found is not None:
+            error.wanted, error.found = found.groups()
 
 
 def error_of(code: int) -> Error:

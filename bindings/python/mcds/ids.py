@@ -26,7 +26,7 @@ def open_ids(core: Core, name: Bytes, *, bits: int = 63, spread: Optional[Second
     >>> len(orders.take(5))
     5
     """
-    spread_ms = as_short_option_ms(spread)
+    spread_ms = as_short_option_ms(spread, "spread")
     options = new_options("mcds_ids_options", bits=bits, spread_ms=spread_ms)
     is_long = spread_ms > SPREAD_DEFAULT_MS
     return core.open("ids", encode_name(name), options, (bits, spread_ms), is_long)

@@ -62,7 +62,7 @@ class Parts(NamedTuple):
 def as_rate(rate: Rate) -> Parts:
     if not isinstance(rate, str):
         tokens, per, *burst = rate
-        return Parts(tokens, as_ms(per), *burst)
+        return Parts(tokens, as_ms(per, "per"), *burst)
     found = RATE.fullmatch(rate)
     per_ms = fractions.Fraction(found[2] or 1) * UNITS_MS[found[3] or "s"] if found else None
     if found is None or per_ms is None or per_ms.denominator > 1:
@@ -105,8 +105,8 @@ def open_limit(core: Core, name: Bytes, *, rates: Union[str, Iterable[Rate]] = (
     parts = as_rates(rates, burst)
     # C refuses a number of rates that does not fit.
     options = new_options("mcds_limit_options", form=form, rate_count=len(parts),
-                          rates=parts[:lib.MCDS_LIMIT_RATES_MAX], remember_ms=as_ms(remember))
-    return core.open("limit", encode_name(name), options, (int(form), parts, as_ms(remember)))
+                          rates=parts[:lib.MCDS_LIMIT_RATES_MAX], remember_ms=as_ms(remember, "remember"))
+    return core.open("limit", encode_name(name), options, (int(form), parts, as_ms(remember, "remember")))
 
 
 def read_tokens(out: Any) -> LimitValue:
@@ -147,7 +147,7 @@ class LimitPlans(Structure):
         """
         out = new_sized("mcds_limit_value")
         return Plan(lib.mcds_limit_take, lib.mcds_limit_take_start,
-                    (self._opened.handle, as_bytes(who), n, as_short_ms(patience), out), take_taken, out)
+                    (self._opened.handle, as_bytes(who), n, as_short_ms(patience, "patience"), out), take_taken, out)
 
     def _get(self, who: Bytes) -> Plan[LimitValue]:
         """The tokens of an identity. Takes none.

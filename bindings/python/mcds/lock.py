@@ -51,7 +51,7 @@ class LockOptions:
 
 def as_wait(wait: Optional[Seconds]) -> Optional[float]:
     """Seconds; None: for ever."""
-    return None if wait is None else as_ms(wait) / 1000
+    return None if wait is None else as_ms(wait, "wait") / 1000
 
 
 def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: Bytes = b"",
@@ -73,7 +73,7 @@ def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: 
     The block ends with Lost where the lease was lost meanwhile. `lease.check()` raises it earlier.
     Pass the fence to what the lock protects, and let that refuse smaller fences.
     """
-    lease_ms = as_short_option_ms(ttl)
+    lease_ms = as_short_option_ms(ttl, "ttl")
     label = encode_name(label)
     shown = ffi.new("char[]", label)
     options = new_options("mcds_lock_options", lease_ms=lease_ms, label=shown)
@@ -322,7 +322,7 @@ class LockPlans(Leased):
         if seen is not None:
             out.fence, out.tenure = seen.fence, seen.tenure
         return Plan(lib.mcds_lock_watch, lib.mcds_lock_watch_start,
-                    (self._opened.handle, as_short_ms(wait), out), take_holder, out)
+                    (self._opened.handle, as_short_ms(wait, "wait"), out), take_holder, out)
 
     def _break(self) -> Plan[bool]:
         """Take the lock from its holder, which gets Lost. False: it was free."""
@@ -420,7 +420,7 @@ class Lock(Block, LockPlans):
 
     @functools.wraps(LockPlans._watch)
     def watch(self, seen: Optional[Holder] = None, wait: Seconds = 0) -> Optional[Holder]:
-        until = time.monotonic() + as_ms(wait) / 1000
+        until = time.monotonic() + as_ms(wait, "wait") / 1000
         while True:
             plan = self._watch(seen, slice_ms(until) / 1000)
             try:

@@ -42,8 +42,8 @@ def open_log(core: Core, name: Bytes, *, by_arrival: bool = False, late: Optiona
     >>> [event.data for event in log]
     [b'v42 on web3']
     """
-    key = (by_arrival, as_short_option_ms(late), as_option_ms(retention), as_option_ms(chunk),
-           as_short_option_ms(ahead))
+    key = (by_arrival, as_short_option_ms(late, "late"), as_option_ms(retention, "retention"), as_option_ms(chunk, "chunk"),
+           as_short_option_ms(ahead, "ahead"))
     options = new_options("mcds_log_options", flags=lib.MCDS_LOG_BY_ARRIVAL * by_arrival,
                           late_ms=key[1], retention_ms=key[2], chunk_ms=key[3], ahead_ms=key[4])
     return core.open("log", encode_name(name), options, key, Damage())
@@ -81,7 +81,7 @@ class LogCursor:
     def __init__(self, start: Optional[When] = None) -> None:
         self._cursor = ffi.new("mcds_log_cursor *")
         self._info = new_sized("mcds_log_info")
-        self._cursor.from_ms = 0 if start is None else max(1, as_time_ms(start))
+        self._cursor.from_ms = 0 if start is None else max(1, as_time_ms(start, "start"))
 
     @property
     def gaps(self) -> int:
@@ -109,8 +109,8 @@ class LogCursor:
 
 def to_range(first: Optional[When], last: Optional[When], limit: int, newest_first: bool) -> Any:
     log_range = new_sized("mcds_log_range")
-    log_range.first_ms = as_time_ms(first)
-    log_range.last_ms = as_time_ms(last)
+    log_range.first_ms = as_time_ms(first, "first")
+    log_range.last_ms = as_time_ms(last, "last")
     log_range.limit = limit
     log_range.newest_first = newest_first
     return log_range
@@ -128,13 +128,13 @@ class LogPlans(Structure):
         >>> s.log("audit").put("alice signed in", when=time.time() - 2)
         """
         return Plan(lib.mcds_log_put, lib.mcds_log_put_start,
-                    (self._opened.handle, as_time_ms(when), as_bytes(event)), take_none)
+                    (self._opened.handle, as_time_ms(when, "when"), as_bytes(event)), take_none)
 
     def _put_many(self, events: Iterable[Bytes], when: Optional[When] = None) -> Plan[None]:
         """Put several events of one time, in their order."""
         array, kept = as_array(events)
         return Plan(lib.mcds_log_put_many, lib.mcds_log_put_many_start,
-                    (self._opened.handle, as_time_ms(when), array, len(kept), ffi.NULL), take_none,
+                    (self._opened.handle, as_time_ms(when, "when"), array, len(kept), ffi.NULL), take_none,
                     (array, kept))
 
     def _tail(self, cursor: LogCursor) -> Plan["builtins.list[Event]"]:
@@ -246,7 +246,7 @@ class Log(LogPlans):
             events = self.tail(cursor)
             yield from events
             if not events:
-                time.sleep(as_short_ms(pause) / 1000)
+                time.sleep(as_short_ms(pause, "pause") / 1000)
 
     def __iter__(self) -> Iterator[Event]:
         return self.events()
@@ -288,7 +288,7 @@ class AioLog(LogPlans):
             for event in events:
                 yield event
             if not events:
-                await asyncio.sleep(as_short_ms(pause) / 1000)
+                await asyncio.sleep(as_short_ms(pause, "pause") / 1000)
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self.events()

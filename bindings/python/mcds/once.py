@@ -42,7 +42,7 @@ def open_once(core: Core, name: Bytes, *, keep: Optional[Seconds] = None,
     >>> payments.run("order:4711", lambda: b"never called")
     b'receipt 1'
     """
-    options = {"keep_ms": as_option_ms(keep), "run_ms": as_short_option_ms(run),
+    options = {"keep_ms": as_option_ms(keep, "keep"), "run_ms": as_short_option_ms(run, "run"),
                "flags": lib.MCDS_ONCE_STRICT if strict else 0}
     return core.open("once", encode_name(name), new_options("mcds_once_options", **options),
                      tuple(options.values()))
@@ -164,7 +164,7 @@ class OncePlans(Structure):
             return kind(self, run, None if run.mine else read_value(value), int(code_out[0]))
 
         return Plan(lib.mcds_once_begin, lib.mcds_once_begin_start,
-                    (self._opened.handle, as_bytes(key), asked, as_short_ms(wait), run, value, code_out),
+                    (self._opened.handle, as_bytes(key), asked, as_short_ms(wait, "wait"), run, value, code_out),
                     take, (asked, value, run, code_out), waits=bool(wait), give_back=give_back)
 
     def _settle(self, key: Bytes, result: Bytes, code: int = 0) -> Plan[None]:

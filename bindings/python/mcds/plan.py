@@ -15,6 +15,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable
 from ._binding import ffi, lib
 from .errors import Ambiguous, error_of
 from .handle import new_place
+from .wording import OPTIONS
 
 if TYPE_CHECKING:
     from .pipeline import Result
@@ -41,7 +42,20 @@ AMBIGUOUS: int = lib.MCDS_AMBIGUOUS
 
 
 def new_options(kind: str, **members: Any) -> Any:
-    return ffi.new(kind + " *", {"size": ffi.sizeof(kind), **members})
+    try:
+        return ffi.new(kind + " *", {"size": ffi.sizeof(kind), **members})
+    except (TypeError, OverflowError):
+        for name, value in members.items():
+            name_in(kind, name, value)
+        raise
+
+
+def name_in(kind: str, name: str, value: Any) -> None:
+    """Raise what cffi raises for a member, with its name."""
+    try:
+        ffi.new(kind + " *", {name: value})
+    except (TypeError, OverflowError) as error:
+        raise type(error)(f"{OPTIONS.get(name, name)}: {error}") from None
 
 
 ONE_OPERATION = new_options("mcds_pipeline_options", depth=1)
@@ -257,50 +271,58 @@ def as_array(items: Iterable[Bytes]) -> Tuple[Any, Any]:
     return ffi.new("mcds_bytes[]", pairs), pairs
 
 
-def as_ms(span: Optional[Seconds], bits: int = 63) -> int:
-    """Milliseconds of a span, of fewer than `bits` bits; 0 for None, which is C's default."""
+def as_ms(span: Optional[Seconds], name: str, bits: int = 63) -> int:
+    """Milliseconds of the argument `name`, of fewer than `bits` bits; 0 for None, which is C's default."""
     if span is None:
         return 0
-    ms = span / MS if isinstance(span, datetime.timedelta) else span * 1000
-    if ms < 0:
-        raise ValueError("a negative time span")
+    try:
+        ms = span / MS if isinstance(span, datetime.timedelta) else span * 1000
+        is_negative = ms < 0
+    except TypeError:
+        raise TypeError(f"{name} must be seconds or a timedelta, not {type(span).__name__}") from None
+    if is_negative:
+        raise ValueError(f"{name} must not be negative")
     if ms != ms:
-        raise ValueError("a time span that is not a number")
+        raise ValueError(f"{name} is not a number")
     if ms > (1 << bits) - 1024:
-        raise ValueError("a time span that is too long")
+        raise ValueError(f"{name} is too long")
     return max(1, round(ms)) if ms > 0 else 0
 
 
-def as_short_ms(span: Optional[Seconds]) -> int:
+def as_short_ms(span: Optional[Seconds], name: str) -> int:
     """The same for an argument of type uint32_t: 49 days."""
-    return as_ms(span, 32)
+    return as_ms(span, name, 32)
 
 
-def as_option_ms(span: Optional[Seconds], bits: int = 63) -> int:
+def as_option_ms(span: Optional[Seconds], name: str, bits: int = 63) -> int:
     """The same for an option whose 0 is C's default. A span that has come to 0 is refused: its caller
     means an end, not 15 seconds, or no end at all."""
-    ms = as_ms(span, bits)
+    ms = as_ms(span, name, bits)
     if ms == 0 and span is not None:
-        raise ValueError("a time span of 0 is refused; None selects the default")
+        raise ValueError(f"{name} must not be 0; None selects the default")
     return ms
 
 
-def as_short_option_ms(span: Optional[Seconds]) -> int:
+def as_short_option_ms(span: Optional[Seconds], name: str) -> int:
     """The same for an option of type uint32_t."""
-    return as_option_ms(span, 32)
+    return as_option_ms(span, name, 32)
 
 
-def as_time_ms(when: Optional[When]) -> int:
+def as_time_ms(when: Optional[When], name: str) -> int:
     """Unix time in milliseconds; 0 for None, which means now."""
     if when is None:
         return 0
     if isinstance(when, datetime.datetime):
         if when.tzinfo is None:
-            raise ValueError("a datetime without a zone")
+            raise ValueError(f"{name} is a datetime without a zone")
         return (when - EPOCH) // MS
-    ms = when * 1000
-    if not -(1 << 62) < ms < 1 << 62:
-        raise ValueError("a time that is not a number, or too far away")
+    try:
+        ms = when * 1000
+        fits_in = -(1 << 62) < ms < 1 << 62
+    except TypeError:
+        raise TypeError(f"{name} must be a datetime or Unix time, not {type(when).__name__}") from None
+    if not fits_in:
+        raise ValueError(f"{name} is not a number, or too far away")
     return round(ms)
 
 

@@ -66,7 +66,7 @@ def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tr
     `next` returns None if no job is due, and a with statement needs a job: use it only where one must
     be there. A worker loops over `jobs`, or tests what `next` returns.
     """
-    options = {"visible_ms": as_short_option_ms(visible), "tries": tries,
+    options = {"visible_ms": as_short_option_ms(visible, "visible"), "tries": tries,
                "flags": lib.MCDS_QUEUE_MAY_LOSE if may_lose else 0, "stripes": stripes}
     return core.open("queue", encode_name(name), new_options("mcds_queue_options", **options),
                      tuple(options.values()), tries)
@@ -125,13 +125,13 @@ class QueuePlans(Structure):
     def _push(self, job: Bytes, delay: Optional[Seconds] = None) -> Plan[None]:
         """Add a job at the end, due after the delay. Exactly once, also where a reply is lost."""
         return Plan(lib.mcds_queue_push, lib.mcds_queue_push_start,
-                    (self._opened.handle, as_bytes(job), as_ms(delay)), take_none)
+                    (self._opened.handle, as_bytes(job), as_ms(delay, "delay")), take_none)
 
     def _push_many(self, jobs: Iterable[Bytes], delay: Optional[Seconds] = None) -> Plan[None]:
         """Add jobs in their order; those of others may come between them."""
         array, kept = as_array(jobs)
         return Plan(lib.mcds_queue_push_many, lib.mcds_queue_push_many_start,
-                    (self._opened.handle, array, len(kept), as_ms(delay), ffi.NULL), take_none,
+                    (self._opened.handle, array, len(kept), as_ms(delay, "delay"), ffi.NULL), take_none,
                     (array, kept))
 
     def _push_dead(self, job: Bytes, tries: int = 1) -> Plan[None]:
@@ -175,7 +175,7 @@ class QueuePlans(Structure):
             return found
 
         return Plan(lib.mcds_queue_next, lib.mcds_queue_next_start,
-                    (self._opened.handle, as_short_ms(wait), job, value), take, (job, value),
+                    (self._opened.handle, as_short_ms(wait, "wait"), job, value), take, (job, value),
                     waits=bool(wait), give_back=give_back, repeats=True)
 
     def job(self, receipt: Bytes) -> Any:
@@ -195,7 +195,7 @@ class QueuePlans(Structure):
         """Give the job back; it is due after the delay, or dead after its last try. Lost: the claim
         had ended."""
         return Plan(lib.mcds_queue_again, lib.mcds_queue_again_start,
-                    (self._opened.handle, job._job, as_ms(delay)), take_none, job)
+                    (self._opened.handle, job._job, as_ms(delay, "delay")), take_none, job)
 
     def _longer(self, job: JobBase) -> Plan[None]:
         """Extend the claim to `visible` from now. Lost: it had ended."""

@@ -48,7 +48,7 @@ def open_semaphore(core: Core, name: Bytes, permits: int = 0, *, ttl: Optional[S
     >>> s.semaphore("builds", 3).resize(2)
     0
     """
-    lease_ms = as_short_option_ms(ttl)
+    lease_ms = as_short_option_ms(ttl, "ttl")
     label = encode_name(label)
     shown = ffi.new("char[]", label)
     options = new_options("mcds_semaphore_options", permits=permits, lease_ms=lease_ms, label=shown)

@@ -75,7 +75,7 @@ class Store:
     semaphore = opens(open_semaphore, Semaphore)
 
     def __init__(self, uri: str, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> None:
-        options = new_options("mcds_options", timeout_ms=as_short_option_ms(timeout))
+        options = new_options("mcds_options", timeout_ms=as_short_option_ms(timeout, "timeout"))
         prefix = ffi.NULL if ns is None else ffi.new("char[]", encode_name(ns))
         options.ns = prefix
         self._uri = uri
@@ -96,7 +96,7 @@ class Store:
     def limit_timeout(self, timeout: Optional[Seconds]) -> None:
         """Limit each operation that begins from now on; 0: to a millisecond. None ends the limit."""
         # 0 ends the limit in C.
-        limit_ms = 0 if timeout is None else max(1, as_short_ms(timeout))
+        limit_ms = 0 if timeout is None else max(1, as_short_ms(timeout, "timeout"))
         lib.mcds_limit_timeout(self._core.handle, limit_ms)
 
     def structures(self) -> Iterator[Tuple[str, bytes]]:

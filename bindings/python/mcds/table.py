@@ -73,7 +73,7 @@ class TablePlans(Structure):
         >>> s.table("sessions").put("7f3a", "alice", ttl=3600)
         """
         return Plan(lib.mcds_table_put, lib.mcds_table_put_start,
-                    (self._opened.handle, as_bytes(key), as_bytes(value), as_option_ms(ttl)), take_none)
+                    (self._opened.handle, as_bytes(key), as_bytes(value), as_option_ms(ttl, "ttl")), take_none)
 
     def _put_if_absent(self, key: Bytes, value: Bytes,
                        ttl: Optional[Seconds] = None) -> Plan[bool]:
@@ -83,7 +83,7 @@ class TablePlans(Structure):
         (True, False)
         """
         return Plan(lib.mcds_table_put_if_absent, lib.mcds_table_put_if_absent_start,
-                    (self._opened.handle, as_bytes(key), as_bytes(value), as_option_ms(ttl)), take_new)
+                    (self._opened.handle, as_bytes(key), as_bytes(value), as_option_ms(ttl, "ttl")), take_new)
 
     def _compare_and_set(self, key: Bytes, expected: Bytes, value: Bytes,
                          ttl: Optional[Seconds] = None) -> Plan[bool]:
@@ -97,7 +97,7 @@ class TablePlans(Structure):
         """
         return Plan(lib.mcds_table_compare_and_set, lib.mcds_table_compare_and_set_start,
                     (self._opened.handle, as_bytes(key), as_bytes(expected), as_bytes(value),
-                     as_option_ms(ttl)), take_new)
+                     as_option_ms(ttl, "ttl")), take_new)
 
     def _discard(self, key: Bytes) -> Plan[None]:
         """Remove an entry if it is there."""

@@ -74,7 +74,7 @@ def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
     """
     callbacks = Callbacks(load, save)
     context = ffi.new_handle(callbacks)
-    flush_ms = as_short_option_ms(flush)
+    flush_ms = as_short_option_ms(flush, "flush")
     options = new_options("mcds_views_options", flush_ms=flush_ms, load=lib.mcds_py_load,
                           save=lib.mcds_py_save, context=context)
     return core.open("views", encode_name(name), options, (load, save, flush_ms),

@@ -55,7 +55,7 @@ def open_visitors(core: Core, name: Bytes, *, period: Optional[Seconds] = None,
     >>> v.get().current
     2
     """
-    key = (as_option_ms(period), as_short_option_ms(settle), int(members))
+    key = (as_option_ms(period, "period"), as_short_option_ms(settle, "settle"), int(members))
     options = new_options("mcds_visitors_options", period_ms=key[0], settle_ms=key[1],
                           members=key[2])
     return core.open("visitors", encode_name(name), options, key)
@@ -71,7 +71,7 @@ def open_online(core: Core, name: Bytes, *, buckets: int = 0, width: Optional[Se
     >>> o.get().current
     2
     """
-    key = (buckets, as_short_option_ms(width), int(members))
+    key = (buckets, as_short_option_ms(width, "width"), int(members))
     options = new_options("mcds_online_options", buckets=key[0], width_ms=key[1], members=key[2])
     return core.open("online", encode_name(name), options, key)
 
@@ -94,18 +94,18 @@ class VisitorsPlans(Structure):
         """Count a visit. False: this visitor was counted before. Without a visitor it counts."""
         who = ffi.NULL if visitor is None else encode_name(visitor)
         return Plan(lib.mcds_visitors_hit, lib.mcds_visitors_hit_start,
-                    (self._opened.handle, who, as_time_ms(at)), take_new)
+                    (self._opened.handle, who, as_time_ms(at, "at")), take_new)
 
     def _get(self, at: Optional[When] = None) -> Plan[VisitorsValue]:
         """The period of `at`, or of now, and the one before it."""
         out = new_sized("mcds_visitors_value")
         return Plan(lib.mcds_visitors_get, lib.mcds_visitors_get_start,
-                    (self._opened.handle, as_time_ms(at), out), take_visitors, out)
+                    (self._opened.handle, as_time_ms(at, "at"), out), take_visitors, out)
 
     def _drop(self, at: Optional[When] = None) -> Plan[bool]:
         """Erase the period of `at`, or of now, and the one before it. False: there was nothing."""
         return Plan(lib.mcds_visitors_drop, lib.mcds_visitors_drop_start,
-                    (self._opened.handle, as_time_ms(at)), take_found)
+                    (self._opened.handle, as_time_ms(at, "at")), take_found)
 
 
 class Visitors(VisitorsPlans):
@@ -136,18 +136,18 @@ class OnlinePlans(Structure):
     def _beat(self, visitor: Bytes, at: Optional[When] = None) -> Plan[bool]:
         """Report that a visitor is active. False: its windows have counted it."""
         return Plan(lib.mcds_online_beat, lib.mcds_online_beat_start,
-                    (self._opened.handle, encode_name(visitor), as_time_ms(at)), take_new)
+                    (self._opened.handle, encode_name(visitor), as_time_ms(at, "at")), take_new)
 
     def _get(self, at: Optional[When] = None) -> Plan[OnlineValue]:
         """The window whose current bucket is that of `at`, or of now."""
         out = new_sized("mcds_online_value")
         return Plan(lib.mcds_online_get, lib.mcds_online_get_start,
-                    (self._opened.handle, as_time_ms(at), out), take_online, out)
+                    (self._opened.handle, as_time_ms(at, "at"), out), take_online, out)
 
     def _drop(self, at: Optional[When] = None) -> Plan[bool]:
         """Erase the window. False: there was nothing."""
         return Plan(lib.mcds_online_drop, lib.mcds_online_drop_start,
-                    (self._opened.handle, as_time_ms(at)), take_found)
+                    (self._opened.handle, as_time_ms(at, "at")), take_found)
 
 
 class Online(OnlinePlans):
