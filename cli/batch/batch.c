@@ -64,7 +64,7 @@ static bool read_slot(struct slot *slot, const struct session *session, size_t l
     if (memchr(slot->text, '\0', length) != NULL)
         error = "a NUL byte; no command and no name can hold one";
     else
-        count = split_words(slot->text, words, WORDS_MAX, &error, NULL);
+        count = split_words(slot->text, words, WORDS_MAX, &error);
     if (count < 0) {
         slot_refuse(slot, STATUS_DATA, error);
         return false;

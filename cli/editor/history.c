@@ -175,7 +175,7 @@ static bool may_have_password(const struct history *history, const char *line)
     char *words[WORDS_MAX];
     const char *error;
     char *copy = strdup(line);
-    int count = copy != NULL ? split_words(copy, words, WORDS_MAX, &error, NULL) : -1;
+    int count = copy != NULL ? split_words(copy, words, WORDS_MAX, &error) : -1;
     bool has_it = count < 0 || strstr(line, history->password) != NULL;
     for (int i = 0; i < count && !has_it; i++)
         has_it = strstr(words[i], history->password) != NULL;

@@ -15,7 +15,8 @@ struct scan {
     const char *place; /* of the error */
     const char *begin; /* of the last word */
     bool takes_nul;
-    bool is_open; /* the last word is not complete: a quote may be open */
+    bool is_open;  /* the last word is not complete: a quote may be open */
+    bool is_typed; /* operators of the system's shell are refused */
 };
 
 static void fail(struct scan *scan, const char *place, const char *error)
@@ -119,6 +120,22 @@ static void copy_word(struct scan *scan)
     }
 }
 
+/* Refuses a word that the system's shell would not pass on. A word with quotes is shorter than what
+ * was typed. */
+static void check_operator(struct scan *scan, const char *word)
+{
+    static const char *const operators[] = {"|", "||", "&&", ";", "&", ">", ">>", "<"};
+    size_t length = (size_t)(scan->out - word);
+    if (!scan->is_typed || (size_t)(scan->in - scan->begin) != length)
+        return;
+    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++)
+        if (strlen(operators[i]) == length && memcmp(word, operators[i], length) == 0)
+            fail(scan, scan->begin,
+                 "a line of mcds shell has no pipes, redirections or lists of commands; quote "
+                 "this word if it is an argument, or run the line outside of this shell, as "
+                 "'mcds ...'");
+}
+
 /* Returns the number of words, or -1 with the error in the scan. */
 static int split(struct scan *scan, char **words, size_t max)
 {
@@ -135,8 +152,9 @@ static int split(struct scan *scan, char **words, size_t max)
         if (scan->error != NULL)
             return -1;
         scan->begin = scan->in;
-        words[count++] = scan->out;
+        words[count] = scan->out;
         copy_word(scan);
+        check_operator(scan, words[count++]);
         if (scan->error != NULL)
             return -1;
         is_last = *scan->in == '\0';
@@ -146,14 +164,24 @@ static int split(struct scan *scan, char **words, size_t max)
     return (int)count;
 }
 
-int split_words(char *line, char **words, size_t max, const char **error_out, size_t *place_out)
+int split_words(char *line, char **words, size_t max, const char **error_out)
 {
     struct scan scan = {.in = line, .out = line};
     int count = split(&scan, words, max);
     if (count < 0)
         *error_out = scan.error;
-    if (count < 0 && place_out != NULL)
+    return count;
+}
+
+int split_typed_words(char *line, char **words, size_t max, const char **error_out,
+                      size_t *place_out)
+{
+    struct scan scan = {.in = line, .out = line, .is_typed = true};
+    int count = split(&scan, words, max);
+    if (count < 0) {
+        *error_out = scan.error;
         *place_out = (size_t)(scan.place - line);
+    }
     return count;
 }
 

@@ -10,10 +10,14 @@
  * backslash takes the next byte as it is; $'...' knows \n \r \t \e \\ \' \" and \xHH. A # where
  * a word would begin starts a comment. Nothing else is special: no variables, no patterns.
  *
- * Returns the number of words, or -1 with a sentence in *error_out. Then *place_out, unless it is
- * NULL, is the index of the wrong byte; for a quote that is not closed, of its first byte. */
-int split_words(char *line, char **words, size_t max, const char **error_out,
-                size_t *place_out);
+ * Returns the number of words, or -1 with a sentence in *error_out. */
+int split_words(char *line, char **words, size_t max, const char **error_out);
+
+/* The same for a line of a shell: an operator of the system's shell, such as |, is refused unless it
+ * is quoted. After -1, *place_out is the index of the wrong byte; of a quote that is not closed, of
+ * an operator and of an escape, it is the first byte. */
+int split_typed_words(char *line, char **words, size_t max, const char **error_out,
+                      size_t *place_out);
 
 /* Splits a line whose last word is not complete: a quote may be open, and after a blank the last
  * word is empty. So there is at least one word. *begin_out is the index at which the last word

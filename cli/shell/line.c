@@ -44,7 +44,7 @@ static int split(struct shell_line *line, char *text, size_t length)
     assert(length < sizeof before);
     memcpy(before, text, length + 1); /* splitting overwrites it */
     if (place == length) {
-        int count = split_words(text, line->words, LINE_WORDS_MAX, &error, &place);
+        int count = split_typed_words(text, line->words, LINE_WORDS_MAX, &error, &place);
         if (count >= 0)
             return count;
     } else {
@@ -143,32 +143,6 @@ static bool is_exit(const char *word)
     return strcmp(word, "exit") == 0 || strcmp(word, "quit") == 0;
 }
 
-/* The first word that is an operator of the system's shell, or NULL. */
-static const char *find_operator(char *const *words)
-{
-    static const char *const operators[] = {"|", "||", "&&", ";", "&", ">", ">>", "<"};
-    for (; *words != NULL; words++)
-        for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++)
-            if (strcmp(*words, operators[i]) == 0)
-                return *words;
-    return NULL;
-}
-
-/* The command cannot be read; perhaps it was meant for the system's shell. */
-static enum line_kind refuse_command(struct shell_line *line, char *const *words,
-                                     const char *mistake)
-{
-    char sentence[LINE_SENTENCE_MAX];
-    const char *operator= find_operator(words);
-    if (operator== NULL)
-        return refuse(line, STATUS_USAGE, mistake);
-    (void)snprintf(sentence, sizeof sentence,
-                   "'%s': a line of mcds shell has no pipes, redirections or lists of "
-                   "commands; run it outside of this shell, as 'mcds ...'",
-                   operator);
-    return refuse(line, STATUS_USAGE, sentence);
-}
-
 enum line_kind line_read(const struct session *session, const struct command *shell,
                          bool is_script, char *text, size_t length, struct shell_line *line)
 {
@@ -188,7 +162,7 @@ enum line_kind line_read(const struct session *session, const struct command *sh
         return words[1] == NULL ? LINE_IS_EXIT : refuse(line, STATUS_USAGE, exit_takes_nothing);
     line->has_command = true;
     if (!read_command(session->nouns, words, &line->command, &mistake))
-        return refuse_command(line, words, mistake.sentence);
+        return refuse(line, STATUS_USAGE, mistake.sentence);
     if (is_given(&line->command, OPTION_HELP) || is_given(&line->command, OPTION_VERSION))
         return LINE_IS_HELP;
     const char *against = why_not(&line->command, shell, is_script);

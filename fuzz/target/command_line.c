@@ -151,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(line != NULL);
     memcpy(line, data, size);
     line[size] = '\0';
-    int count = split_words(line, words, WORDS_MAX, &error, NULL);
+    int count = split_words(line, words, WORDS_MAX, &error);
     if (count >= 0) {
         words[count] = NULL;
         read_words(words);

@@ -74,12 +74,12 @@ static void join_and_split(char *const *words, int count, struct fuzz_input ways
         end = quote(end, words[i], strlen(words[i]), next_byte(&ways) % 4);
     }
     char *copy = copy_of(line, (size_t)(end - line));
-    MUST(split_words(copy, again, WORDS_MAX, &error, NULL) == count);
+    MUST(split_words(copy, again, WORDS_MAX, &error) == count);
     for (int i = 0; i < count; i++)
         MUST(strcmp(again[i], words[i]) == 0);
     if (count > 0) {
         memcpy(copy, line, (size_t)(end - line));
-        MUST(split_words(copy, again, (size_t)count - 1, &error, NULL) == -1 && error != NULL);
+        MUST(split_words(copy, again, (size_t)count - 1, &error) == -1 && error != NULL);
     }
     free(copy);
 }
@@ -93,7 +93,7 @@ static void split(const uint8_t *data, size_t size)
     char *line = copy_of(data, size);
     size_t whole = strlen(line);
     size_t place = SIZE_MAX;
-    int count = split_words(line, words, WORDS_MAX, &error, &place);
+    int count = split_typed_words(line, words, WORDS_MAX, &error, &place);
     MUST((count < 0) == (place != SIZE_MAX) && (count >= 0 || place < whole));
     MUST(count >= -1 && count <= WORDS_MAX && (count >= 0) == (error == NULL));
     const char *end = line;

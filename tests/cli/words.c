@@ -19,7 +19,7 @@ static void expect(const char *line, const char *const *expected)
     char *words[MAX];
     const char *error = NULL;
     (void)snprintf(copy, sizeof copy, "%s", line);
-    int count = split_words(copy, words, MAX, &error, NULL);
+    int count = split_words(copy, words, MAX, &error);
     int wanted = 0;
     while (expected[wanted] != NULL)
         wanted++;
@@ -38,7 +38,7 @@ static void refuse_at(const char *line, size_t place, const char *sentence)
     const char *error = NULL;
     (void)snprintf(copy, sizeof copy, "%s", line);
     size_t place_seen = SIZE_MAX;
-    assert_int_equal(split_words(copy, words, MAX, &error, &place_seen), -1);
+    assert_int_equal(split_typed_words(copy, words, MAX, &error, &place_seen), -1);
     assert_non_null(strstr(error, sentence));
     assert_int_equal(place_seen, place);
 }
@@ -52,6 +52,20 @@ static void cuts_at_blanks(void **state)
     refuse_at("1 2 3 4 5 6 7 8 9", 16, "too many words");
     expect("", (const char *const[]){NULL});
     expect(" \t", (const char *const[]){NULL});
+}
+
+static void refuses_operators_of_a_line_that_is_typed(void **state)
+{
+    (void)state;
+    refuse_at("set add s a | wc", 12, "quote this word");
+    refuse_at("ls >> x", 3, "quote this word");
+    char line[] = "a '|' \\> \"&&\" <b> a|b # | c";
+    char *words[MAX];
+    const char *error = NULL;
+    size_t place = 0;
+    assert_int_equal(split_typed_words(line, words, MAX, &error, &place), 6);
+    assert_string_equal(words[1], "|");
+    EXPECT("a | b", "a", "|", "b"); /* of a batch */
 }
 
 static void knows_comments(void **state)
@@ -137,8 +151,11 @@ static void reads_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_at_blanks), cmocka_unit_test(knows_comments),
-        cmocka_unit_test(knows_quotes),   cmocka_unit_test(refuses_what_is_open),
+        cmocka_unit_test(refuses_operators_of_a_line_that_is_typed),
+        cmocka_unit_test(cuts_at_blanks),
+        cmocka_unit_test(knows_comments),
+        cmocka_unit_test(knows_quotes),
+        cmocka_unit_test(refuses_what_is_open),
         cmocka_unit_test(reads_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
