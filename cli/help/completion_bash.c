@@ -9,7 +9,7 @@
 
 /* Adds lines of standard input that begin with $1, each after the text $2, in the format $3. What the
  * store or the configuration has is never expanded by the shell, as the words of compgen -W are. An
- * argument with a minus belongs after --.
+ * argument with a minus belongs after --. In an open quote a line is added as it is, if it can be.
  * Readline itself quotes the names of files. */
 static const char add_lines[] = "# bash completion for mcds\n"
                                 "_mcds_lines() {\n"
@@ -18,6 +18,10 @@ static const char add_lines[] = "# bash completion for mcds\n"
                                 "        [[ $line == \"$1\"* && $line != '$'* ]] || continue\n"
                                 "        [[ $line != -* || $over || $option ]] || continue\n"
                                 "        printf -v quoted \"$3\" \"$line\"\n"
+                                "        if [[ $quote && $3 == %q ]]; then\n"
+                                "            [[ $quoted != *[\\'\\\"\\$\\`!]* ]] || continue\n"
+                                "            quoted=$line\n"
+                                "        fi\n"
                                 "        COMPREPLY+=(\"$2$quoted\")\n"
                                 "    done\n"
                                 "}\n";
@@ -50,12 +54,28 @@ static const char add_names[] =
     "    COMPREPLY+=($(compgen -P \"$3\" -W \"$1\" -- \"$2\"))\n"
     "}\n";
 
-/* Readline divides words at = and : too. The words of the shell are in w, the number of the first part
- * of each in first, and the last one is completed; the reply is without the part before the last
- * division. */
+/* The word $1 without its quotes is text; quote is the one that is open, and before is what comes before
+ * it. Nothing is expanded. */
+static const char unquote[] = "_mcds_unquote() {\n"
+                              "    local i c\n"
+                              "    text= quote= before=\n"
+                              "    for ((i = 0; i < ${#1}; i++)); do\n"
+                              "        c=${1:$i:1}\n"
+                              "        case $quote$c in\n"
+                              "        \"''\"|'\"\"') quote= ;;\n"
+                              "        \"'\"|'\"') quote=$c before=$text ;;\n"
+                              "        '\\'|'\"\\') i=$((i + 1)) text+=${1:$i:1} ;;\n"
+                              "        *) text+=$c ;;\n"
+                              "        esac\n"
+                              "    done\n"
+                              "}\n";
+
+/* Readline divides words at = and : too, and begins after a quote that is open. The words of the shell
+ * are in w, the number of the first part of each in first, and the last one is completed; the reply is
+ * without the part before the last division. */
 static const char find_words[] =
     "_mcds() {\n"
-    "    local rest=$COMP_LINE gap token strip= part i n=-1\n"
+    "    local rest=$COMP_LINE gap token strip= part i n=-1 text quote before\n"
     "    local -a w first given\n"
     "    w=() first=() given=() COMPREPLY=()\n"
     "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
@@ -72,6 +92,11 @@ static const char find_words[] =
     "        part=${w[n]%\"${w[n]##*$i}\"}\n"
     "        [[ $COMP_WORDBREAKS != *$i* || ${#part} -le ${#strip} ]] || strip=$part\n"
     "    done\n"
+    "    for ((i = 0; i <= n; i++)); do\n"
+    "        _mcds_unquote \"${w[i]}\"\n"
+    "        w[i]=$text\n"
+    "    done\n"
+    "    [[ ! $quote ]] || strip=$before\n"
     "    _mcds_reply\n"
     "    for ((i = 0; i < ${#COMPREPLY[@]}; i++)); do\n"
     "        COMPREPLY[i]=${COMPREPLY[i]#\"$strip\"}\n"
@@ -277,7 +302,7 @@ void completion_print_bash(const struct noun *nouns)
     print_read(nouns);
     output_print("%s", complete_program);
     print_reply(nouns);
-    output_print("%s", find_words);
+    output_print("%s%s", unquote, find_words);
     output_print("complete -F _mcds mcds\n");
 }
 

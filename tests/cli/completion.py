@@ -1,6 +1,9 @@
-"""The completion scripts in a fish and in a zsh. The golden case `completion` has those of bash."""
+"""The completion scripts in a bash, a fish and a zsh. The golden case `completion` has most of bash."""
 
 import os
+import pty
+import re
+import select
 import shutil
 import subprocess
 import sys
@@ -31,6 +34,41 @@ while IFS= read -r line; do
 done
 """
 
+BASH = """\
+PS1= PS2= HISTFILE=
+source <(mcds completion bash); mcds() { printf '<%s>' "$#" "$@"; }; echo rea""dy
+"""
+
+
+class Bash:
+    """A bash on a terminal, which prints the words of each command."""
+
+    def __init__(self, environment, folder):
+        self.fd, end = pty.openpty()
+        self.shell = subprocess.Popen(["bash", "--norc", "--noprofile", "-i"], env={**environment, "TERM": "dumb"}, cwd=folder,
+                                      stdin=end, stdout=end, stderr=end, start_new_session=True)
+        os.close(end)
+        self.say(BASH, rb"ready\r\n")
+
+    def say(self, text, answer):
+        os.write(self.fd, text.encode())
+        seen = b""
+        while (found := re.search(answer, seen)) is None:
+            if not select.select([self.fd], [], [], LIMIT_S)[0]:
+                raise TimeoutError(f"{text!r}: bash has printed {seen!r}")
+            seen += os.read(self.fd, 4096)
+        return found.group().decode()
+
+    def words_of(self, line):
+        """The words of the line after a tab at its end."""
+        words = self.say(f"mcds {line}\t\n", rb"<[0-9]+>(<[^>]*>)+")
+        return words[1:-1].split("><")[1:]
+
+    def end(self):
+        self.shell.kill()
+        self.shell.wait()
+        os.close(self.fd)
+
 
 class CompletionTest(unittest.TestCase):
     def setUp(self):
@@ -52,6 +90,7 @@ class CompletionTest(unittest.TestCase):
         self.run_to_end(["mcds", "lock", "chief", "--", "true"])
         self.run_to_end(["mcds", "table", "put", "hosts", "web", "10.0.0.3"])
         self.run_to_end(["mcds", "set", "add", "--", "-lead", "a"])
+        self.run_to_end(["mcds", "log", "put", "my events", "a"])
         self.run_to_end(["mcds", "set", "add", "n\nl", "a"])  # no shell offers it
         self.run_to_end(["mcds", "lock", "--", "-L", "--", "true"])
         self.run_to_end(["mcds", "cache", "get", "--", "-k", "/", "--", "true"])
@@ -65,6 +104,26 @@ class CompletionTest(unittest.TestCase):
     def check(self, words, tries):
         shown = self.run_to_end(words, "".join(line + "\n" for line, _ in tries))
         self.assertEqual(shown.splitlines(), [line + offered for line, offered in tries])
+
+    @unittest.skipUnless(shutil.which("bash"), "bash is not installed")
+    def test_bash(self):
+        bash = Bash(self.environment, self.fixture.folder)
+        self.addCleanup(bash.end)
+        for line, words in (
+                ("log scan my", ["log", "scan", "my events"]),
+                ('log scan "my e', ["log", "scan", "my events"]),   # in an open quote
+                ("log scan 'my e", ["log", "scan", "my events"]),
+                ('log scan "m', ["log", "scan", "my events"]),
+                ("log scan my\\ e", ["log", "scan", "my events"]),  # and after one that is closed
+                ("log scan 'my 'e", ["log", "scan", "my events"]),
+                ('--namespace "other" counter get c', ["--namespace", "other", "counter", "get", "c"]),
+                ('-N "mcds" counter get c', ["-N", "mcds", "counter", "get", "clicks"]),
+                ('--color "nev', ["--color", "never"]),
+                ('-s "lmdb:folder/f', ["-s", "lmdb:folder/file"]),
+                ('-s lmdb:"folder/f', ["-s", "lmdb:folder/file"]),
+                ('load "folder/f', ["load", "folder/file"])):
+            with self.subTest(line):
+                self.assertEqual(bash.words_of(line), words)
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
     def test_fish(self):
@@ -95,7 +154,10 @@ class CompletionTest(unittest.TestCase):
             ("cache get -- -|", " -k"),         # nor before the arguments of one that does
             ("cache get -- -k / -- cat folder/f|", " folder/file"),
             ("lock -- -L -- mcds table get |", " hosts"),
-            ("leader chief -- mcds table get |", " hosts")])
+            ("leader chief -- mcds table get |", " hosts"),
+            ("log scan my|", " my events"),
+            ("log scan 'my e|", " my events"),  # in an open quote
+            ('log scan "my e|', " my events")])
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh(self):
@@ -117,7 +179,10 @@ class CompletionTest(unittest.TestCase):
             ("--store=lmdb:folder/f|", "--store=lmdb:folder/file"),
             ("-s lmdb:folder/sub/|", "-s lmdb:folder/sub/other"),
             ("lock acquire job --token folder/f|", "lock acquire job --token folder/file"),
-            ("load folder/f|", "load folder/file")])
+            ("load folder/f|", "load folder/file"),
+            ("log scan my|", "log scan my events"),
+            ("log scan 'my e|", "log scan my events"),  # in an open quote
+            ('log scan "my e|', "log scan my events")])
 
 
 if __name__ == "__main__":
