@@ -103,7 +103,7 @@ static const char find_words[] =
     "    done\n"
     "}\n";
 
-static void print_options_of(uint64_t which)
+static void print_options_of(const enum option_id *which)
 {
     for (int id = 0; id < OPTION_COUNT; id++)
         if (is_among(which, id))

@@ -210,7 +210,6 @@ void completion_print_fish(const struct noun *nouns)
         for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
             print_verb(nouns, noun, verb);
     }
-    for (int id = 0; id < OPTION_COUNT; id++)
-        if (is_among(OPTIONS_GLOBAL, id))
-            print_option(nouns, "not __mcds_begins --", id);
+    for (int id = 0; id < OPTION_GLOBALS; id++)
+        print_option(nouns, "not __mcds_begins --", id);
 }

@@ -65,7 +65,7 @@ static void print_parameter(const struct parameter *parameter)
     print_item(item, text);
 }
 
-static void print_options(uint64_t which)
+static void print_options(const enum option_id *which)
 {
     for (int id = 0; id < OPTION_COUNT; id++)
         if (is_among(which, id))
@@ -97,7 +97,7 @@ static void explain_verb(const struct noun *noun, const struct verb *verb)
         output_print("\n");
         print_wrapped(SEVERAL, 0, 0);
     }
-    if (verb->arguments[0] != NULL || verb->options != 0)
+    if (verb->arguments[0] != NULL || verb->options != NULL)
         output_print("\n");
     for (const struct parameter *const *at = verb->arguments; *at != NULL; at++)
         print_parameter(*at);

@@ -59,9 +59,10 @@ static void print_item(const struct parameter *parameter)
     print_mdoc(text);
 }
 
-static void print_parameters(const struct parameter *const *arguments, uint64_t which)
+static void print_parameters(const struct parameter *const *arguments,
+                             const enum option_id *which)
 {
-    if (*arguments == NULL && which == 0)
+    if (*arguments == NULL && which == NULL)
         return;
     output_print(".Bl -tag -width Ds\n");
     for (; *arguments != NULL; arguments++)
@@ -85,7 +86,7 @@ static void print_usage(const struct noun *noun, const struct verb *verb)
         end = (*at)->optional ? " Oc" : end;
     }
     output_print("%s", end);
-    if (verb->options != 0)
+    if (verb->options != NULL)
         output_print(" Oo Ar OPTIONS Oc");
     output_print(takes_program(verb) ? " Oo Fl \\- Ar COMMAND ... Oc\n" : "\n");
 }

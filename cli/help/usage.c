@@ -29,7 +29,7 @@ void write_usage(const struct noun *noun, const struct verb *verb, char out[USAG
         end = (*at)->optional ? "]" : end;
     }
     append(out, end, "", "");
-    if (verb->options != 0)
+    if (verb->options != NULL)
         append(out, " ", "[OPTIONS]", "");
     if (takes_program(verb))
         append(out, " ", "[-- COMMAND...]", "");

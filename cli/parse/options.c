@@ -140,25 +140,18 @@ static bool read_value(struct reader *reader, const struct parameter *option,
     return true;
 }
 
-static uint64_t allowed_options(const struct command *command)
-{
-    return OPTIONS_GLOBAL | (command->verb != NULL ? command->verb->options : 0);
-}
-
 static int find_letter(const struct command *command, char letter)
 {
-    uint64_t allowed = allowed_options(command);
     for (int id = 0; id < OPTION_COUNT; id++)
-        if (is_among(allowed, id) && options[id].letter == letter)
+        if (takes_option(command->verb, id) && options[id].letter == letter)
             return id;
     return -1;
 }
 
 static int find_word(const struct command *command, const char *word, size_t length)
 {
-    uint64_t allowed = allowed_options(command);
     for (int id = 0; id < OPTION_COUNT; id++)
-        if (is_among(allowed, id) && strlen(options[id].word) == length &&
+        if (takes_option(command->verb, id) && strlen(options[id].word) == length &&
             memcmp(options[id].word, word, length) == 0)
             return id;
     return -1;

@@ -173,7 +173,7 @@ bool reader_is_complete(struct reader *reader)
     if (is_given(command, OPTION_RAW) && command->element_count > 1)
         return reader_wrong(reader, "%s: --raw writes nothing between two values; give one %s",
                             reader_subject(reader), command->verb->arguments[1]->placeholder);
-    if ((command->verb->options & BIT(OPTION_ADD)) != 0 && !is_given(command, OPTION_ADD) &&
+    if (is_among(command->verb->options, OPTION_ADD) && !is_given(command, OPTION_ADD) &&
         !is_given(command, OPTION_REMOVE))
         return reader_wrong_usage(reader, "nothing to do: give --add or --remove");
     if (is_given(command, OPTION_TIMED) && command->input != INPUT_LINES)

@@ -6,9 +6,8 @@ bool takes_as_made(const struct command *command)
     const struct noun *noun = command->noun;
     if (!noun->keeps_options || command->verb->makes)
         return false;
-    uint64_t kept = noun->shape & ~BIT(OPTION_DATABASE);
     for (int id = 0; id < OPTION_COUNT; id++)
-        if (is_among(kept, id) && command->options[id].given)
+        if (id != OPTION_DATABASE && is_among(noun->shape, id) && command->options[id].given)
             return false;
     return true;
 }

@@ -21,7 +21,7 @@ static const struct parameter *find_option(const struct verb *verb, const char *
         const struct parameter *option = &options[id];
         bool is_it = word[1] == '-' ? strcmp(word + 2, option->word) == 0
                                     : word[1] == option->letter && word[2] == '\0';
-        if (is_it && is_among(OPTIONS_GLOBAL | (verb != NULL ? verb->options : 0), id))
+        if (is_it && takes_option(verb, id))
             return option;
     }
     return NULL;
@@ -81,11 +81,10 @@ struct line_end read_line_end(const struct noun *nouns, const char *line, size_t
 static void add_options(const struct line_end *end, const char *typed,
                         struct completion *completion)
 {
-    uint64_t which = OPTIONS_GLOBAL | (end->verb != NULL ? end->verb->options : 0);
     for (int id = 0; id < OPTION_COUNT; id++) {
         char word[OPTION_WORD_CAPACITY];
         (void)snprintf(word, sizeof word, "--%s", options[id].word);
-        if (is_among(which, id) && !is_of_shell((enum option_id)id))
+        if (takes_option(end->verb, id) && !is_of_shell((enum option_id)id))
             (void)completion_add(completion, typed, word);
     }
 }

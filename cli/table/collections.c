@@ -5,7 +5,7 @@
 #include "table/nouns.h"
 #include "table/parameters.h"
 
-#define RAW BIT(OPTION_RAW_LINES)
+#define RAW OPTION_RAW_LINES
 
 static const struct column entry_columns[] = {
     {.title = "key", .ink = INK_NOUN}, {.title = "value"}, {.is_end = true}};
@@ -13,7 +13,7 @@ static const struct column entry_columns[] = {
 const struct verb set_verbs[] = {
     {.word = "add",
      .arguments = takes_elements,
-     .options = FORM | RAW,
+     .options = OPTIONS(FORM, RAW),
      .overlap = OVERLAP_APART,
      .feed = FEED_EACH,
      .makes = true,
@@ -26,7 +26,7 @@ const struct verb set_verbs[] = {
     {.word = "remove",
      .erases = true,
      .arguments = takes_elements,
-     .options = FORM | RAW,
+     .options = OPTIONS(FORM, RAW),
      .overlap = OVERLAP_APART,
      .feed = FEED_EACH,
      .start = set_remove,
@@ -36,14 +36,14 @@ const struct verb set_verbs[] = {
      .help = "Remove ELEMENT. Exits with 1 when the set does not have it."},
     {.word = "has",
      .arguments = takes_element,
-     .options = FORM,
+     .options = OPTIONS(FORM),
      .overlap = OVERLAP_FREELY,
      .start = set_has,
      .print = set_print_has,
      .help = "Print 'yes', or exit with 1."},
     {.word = "scan",
      .arguments = takes_name,
-     .options = FORM | RAW,
+     .options = OPTIONS(FORM, RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = set_fetch,
@@ -51,20 +51,20 @@ const struct verb set_verbs[] = {
              "list in order, others in no order."},
     {.word = "count",
      .arguments = takes_names,
-     .options = FORM,
+     .options = OPTIONS(FORM),
      .overlap = OVERLAP_NEVER,
      .start = set_count,
      .print = print_count,
      .help =
          "Print the number of elements, each of a bag once. Reads all of them, as scan does."},
-    {DROP, .options = FORM, .start = set_drop, .help = "Erase the set."},
+    {DROP, .options = OPTIONS(FORM), .start = set_drop, .help = "Erase the set."},
     {.word = NULL},
 };
 
 const struct verb table_verbs[] = {
     {.word = "put",
      .arguments = takes_entries,
-     .options = BIT(OPTION_ENTRY_TTL) | BIT(OPTION_IF_ABSENT) | BIT(OPTION_IF_IS) | RAW,
+     .options = OPTIONS(OPTION_ENTRY_TTL, OPTION_IF_ABSENT, OPTION_IF_IS, RAW),
      .overlap = OVERLAP_APART,
      .feed = FEED_IN_ORDER,
      .start = table_put,
@@ -74,7 +74,7 @@ const struct verb table_verbs[] = {
      .help = "Set the value of KEY. Makes the table when there is none."},
     {.word = "get",
      .arguments = takes_key,
-     .options = BIT(OPTION_RAW),
+     .options = OPTIONS(OPTION_RAW),
      .overlap = OVERLAP_FREELY,
      .start = table_get,
      .print = table_print_get,
@@ -88,7 +88,7 @@ const struct verb table_verbs[] = {
     {.word = "remove",
      .erases = true,
      .arguments = takes_keys,
-     .options = RAW,
+     .options = OPTIONS(RAW),
      .overlap = OVERLAP_APART,
      .feed = FEED_EACH,
      .start = table_remove,
@@ -106,7 +106,7 @@ const struct verb table_verbs[] = {
              "0."},
     {.word = "scan",
      .arguments = takes_name,
-     .options = BIT(OPTION_CURSOR) | BIT(OPTION_LIMIT) | RAW,
+     .options = OPTIONS(OPTION_CURSOR, OPTION_LIMIT, RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = table_scan,
@@ -118,7 +118,7 @@ const struct verb table_verbs[] = {
              "--json, the last line does."},
     {.word = "top",
      .arguments = takes_name,
-     .options = BIT(OPTION_LIMIT),
+     .options = OPTIONS(OPTION_LIMIT),
      .overlap = OVERLAP_NEVER,
      .run = table_top,
      .columns = entry_columns,
@@ -140,7 +140,7 @@ const struct verb table_verbs[] = {
 const struct verb list_verbs[] = {
     {.word = "push",
      .arguments = takes_values,
-     .options = RAW,
+     .options = OPTIONS(RAW),
      .overlap = OVERLAP_NEVER,
      .feed = FEED_CHUNKS,
      .start = list_push,
@@ -149,7 +149,7 @@ const struct verb list_verbs[] = {
      .help = "Add values at the end. Makes the list when there is none."},
     {.word = "scan",
      .arguments = takes_name,
-     .options = BIT(OPTION_SKIP) | BIT(OPTION_LIMIT) | RAW,
+     .options = OPTIONS(OPTION_SKIP, OPTION_LIMIT, RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = list_fetch,
@@ -175,7 +175,7 @@ const struct verb list_verbs[] = {
 const struct verb log_verbs[] = {
     {.word = "put",
      .arguments = takes_events,
-     .options = BIT(OPTION_AT) | BIT(OPTION_TIMED) | LOG | RAW,
+     .options = OPTIONS(OPTION_AT, OPTION_TIMED, LOG, RAW),
      .overlap = OVERLAP_NEVER,
      .feed = FEED_CHUNKS,
      .start = log_put,
@@ -186,8 +186,7 @@ const struct verb log_verbs[] = {
              "writers and readers may differ by up to 70 minutes."},
     {.word = "scan",
      .arguments = takes_name,
-     .options = BIT(OPTION_FROM) | BIT(OPTION_TO) | BIT(OPTION_LIMIT) |
-                BIT(OPTION_NEWEST_FIRST) | RAW,
+     .options = OPTIONS(OPTION_FROM, OPTION_TO, OPTION_LIMIT, OPTION_NEWEST_FIRST, RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = log_fetch,
@@ -197,8 +196,7 @@ const struct verb log_verbs[] = {
              "with an earlier time (--at) follows those put before it."},
     {.word = "tail",
      .arguments = takes_name,
-     .options = BIT(OPTION_FOLLOW) | BIT(OPTION_LAST) | BIT(OPTION_FROM) |
-                BIT(OPTION_CURSOR_FILE) | RAW,
+     .options = OPTIONS(OPTION_FOLLOW, OPTION_LAST, OPTION_FROM, OPTION_CURSOR_FILE, RAW),
      .overlap = OVERLAP_NEVER,
      .run = log_tail,
      .help =
@@ -212,14 +210,14 @@ const struct verb log_verbs[] = {
 const struct verb array_verbs[] = {
     {.word = "scan",
      .arguments = takes_name,
-     .options = RAW,
+     .options = OPTIONS(RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = array_get,
      .help = "Print all elements in order, one per line."},
     {.word = "set",
      .arguments = takes_array,
-     .options = RAW,
+     .options = OPTIONS(RAW),
      .overlap = OVERLAP_NEVER,
      .feed = FEED_ALL,
      .start = array_set,
@@ -228,7 +226,7 @@ const struct verb array_verbs[] = {
      .help = "Replace all elements by these."},
     {.word = "change",
      .arguments = takes_name,
-     .options = BIT(OPTION_ADD) | BIT(OPTION_REMOVE),
+     .options = OPTIONS(OPTION_ADD, OPTION_REMOVE),
      .overlap = OVERLAP_NEVER,
      .start = array_change,
      .print = array_print_change,

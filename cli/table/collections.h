@@ -5,10 +5,8 @@
 #include "table/command.h"
 
 /* The options with which a set and a log are made. */
-#define FORM (BIT(OPTION_BAG) | BIT(OPTION_LIST))
-#define LOG                                                                                    \
-    (BIT(OPTION_BY_ARRIVAL) | BIT(OPTION_RETENTION) | BIT(OPTION_CHUNK) | BIT(OPTION_LATE) |   \
-     BIT(OPTION_AHEAD))
+#define FORM OPTION_BAG, OPTION_LIST
+#define LOG OPTION_BY_ARRIVAL, OPTION_RETENTION, OPTION_CHUNK, OPTION_LATE, OPTION_AHEAD
 
 extern const struct verb set_verbs[];
 extern const struct verb table_verbs[];

@@ -112,27 +112,11 @@ enum option_id {
     OPTION_COUNT
 };
 
-/* An option in a mask of options. The global ones share a bit, and so do options that a verb takes
- * together or not at all: --signed and --plain, --no-wait and --busy-exit, --break and --drop,
- * --buckets and --width, --if-absent and --if-is, those of a new log, --add and --remove, --replace
- * and --resume, --stale and --nothing, --rate and --burst, those of ids and of once, two pairs of
- * queue, and --token and --token-fd. */
-#define WITHIN(id, first, last)                                                                \
-    ((id) <= (first) ? 0 : ((id) < (last) ? (id) : (last)) - (first))
-#define SHARED_BEFORE(id)                                                                      \
-    (WITHIN(id, OPTION_SIGNED, OPTION_PLAIN) + WITHIN(id, OPTION_BREAK, OPTION_DROP) +         \
-     WITHIN(id, OPTION_NOWAIT, OPTION_EXIT) + WITHIN(id, OPTION_BUCKETS, OPTION_WIDTH) +       \
-     WITHIN(id, OPTION_IF_ABSENT, OPTION_IF_IS) +                                              \
-     WITHIN(id, OPTION_BY_ARRIVAL, OPTION_AHEAD) + WITHIN(id, OPTION_ADD, OPTION_REMOVE) +     \
-     WITHIN(id, OPTION_REPLACE, OPTION_RESUME) + WITHIN(id, OPTION_STALE, OPTION_NOTHING) +    \
-     WITHIN(id, OPTION_RATE, OPTION_BURST) + WITHIN(id, OPTION_HOW_MANY, OPTION_SPREAD) +      \
-     WITHIN(id, OPTION_IN, OPTION_FORGET) + WITHIN(id, OPTION_TRIES, OPTION_JOB_WAIT) +        \
-     WITHIN(id, OPTION_UNTIL_EMPTY, OPTION_JOBS_MAX) +                                         \
-     WITHIN(id, OPTION_TOKEN, OPTION_TOKEN_FD))
-#define BIT(id) (UINT64_C(1) << ((id)-OPTION_GLOBALS - SHARED_BEFORE(id)))
-#define OPTIONS_GLOBAL (UINT64_C(1) << 63)
-_Static_assert(OPTION_COUNT - OPTION_GLOBALS - SHARED_BEFORE(OPTION_COUNT) <= 63,
-               "a mask of options has no bit left");
+/* A list of options, ended by OPTION_COUNT. */
+#define OPTIONS(...) ((const enum option_id[]){__VA_ARGS__, OPTION_COUNT})
+#define OPTIONS_GLOBAL                                                                         \
+    OPTIONS(OPTION_STORE, OPTION_NAMESPACE, OPTION_TIMEOUT, OPTION_PROFILE, OPTION_JSON,       \
+            OPTION_QUIET, OPTION_COLOR, OPTION_HELP, OPTION_VERSION)
 
 enum kind {
     KIND_FLAG,
@@ -255,7 +239,7 @@ enum change {
 struct verb {
     const char *word;                         /* "" when the noun is the whole command */
     const struct parameter *const *arguments; /* ended by NULL; the first is the name */
-    uint64_t options;                         /* BITs of those that it takes */
+    const enum option_id *options;            /* besides the global ones; NULL: none */
     enum overlap overlap;                     /* if it has `start` */
     enum feeding feed;
     bool erases;       /* erases data: never offered as a guess */
@@ -284,10 +268,10 @@ struct verb {
 
 struct noun {
     const char *word;
-    const char *missing; /* text when there is none of that name */
-    uint64_t shape;      /* BITs of the options that make another handle */
-    bool keeps_options;  /* a structure keeps the options it was made with */
-    bool shows_options;  /* a handle with other options gets MCDS_CORRUPT and changes nothing */
+    const char *missing;         /* text when there is none of that name */
+    const enum option_id *shape; /* the options that make another handle; NULL: none */
+    bool keeps_options;          /* a structure keeps the options it was made with */
+    bool shows_options; /* a handle with other options gets MCDS_CORRUPT and changes nothing */
     int (*open)(mcds_store *store, const struct command *command, void **handle_out);
     void (*close)(void *handle);
     const struct verb *verbs; /* ended by word NULL */
@@ -296,10 +280,19 @@ struct noun {
     const char *(*why_not)(const struct command *command);
 };
 
-/* Whether the mask has the option. */
-static inline bool is_among(uint64_t mask, int id)
+/* Whether the list, which may be NULL, has the option. */
+static inline bool is_among(const enum option_id *list, int id)
 {
-    return (mask & (id < OPTION_GLOBALS ? OPTIONS_GLOBAL : BIT(id))) != 0;
+    while (list != NULL && *list != OPTION_COUNT)
+        if ((int)*list++ == id)
+            return true;
+    return false;
+}
+
+/* Whether a command takes the option: a global one, or one of the verb unless that is NULL. */
+static inline bool takes_option(const struct verb *verb, int id)
+{
+    return id < OPTION_GLOBALS || (verb != NULL && is_among(verb->options, id));
 }
 
 static inline bool is_given(const struct command *command, enum option_id id)

@@ -9,16 +9,16 @@
 #include "table/queue_commands.h"
 #include "table/whole_commands.h"
 
-#define STRIPES BIT(OPTION_STRIPES)
-#define EXACT (BIT(OPTION_EXACT) | BIT(OPTION_COPIES))
-#define COUNTER (BIT(OPTION_SIGNED) | BIT(OPTION_PLAIN) | STRIPES | EXACT | BIT(OPTION_TTL))
-#define MEMBERS (BIT(OPTION_EXACT) | BIT(OPTION_ESTIMATED))
-#define PERIOD (BIT(OPTION_PERIOD) | MEMBERS)
-#define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH) | MEMBERS)
-#define VIEWS (BIT(OPTION_DATABASE) | BIT(OPTION_FLUSH))
-#define RATES (BIT(OPTION_RATE) | BIT(OPTION_BURST))
-#define IDS (BIT(OPTION_BITS) | BIT(OPTION_SPREAD))
-#define RAW BIT(OPTION_RAW_LINES)
+#define STRIPES OPTION_STRIPES
+#define EXACT OPTION_EXACT, OPTION_COPIES
+#define COUNTER OPTION_SIGNED, OPTION_PLAIN, STRIPES, EXACT, OPTION_TTL
+#define MEMBERS OPTION_EXACT, OPTION_ESTIMATED
+#define PERIOD OPTION_PERIOD, MEMBERS
+#define WINDOW OPTION_BUCKETS, OPTION_WIDTH, MEMBERS
+#define VIEWS OPTION_DATABASE, OPTION_FLUSH
+#define RATES OPTION_RATE, OPTION_BURST
+#define IDS OPTION_BITS, OPTION_SPREAD
+#define RAW OPTION_RAW_LINES
 
 /* Of several names. */
 static const struct column number_columns[] = {
@@ -32,7 +32,7 @@ static const struct column page_columns[] = {{.title = "page", .ink = INK_NOUN},
 static const struct verb counter_verbs[] = {
     {.word = "add",
      .arguments = takes_delta,
-     .options = COUNTER,
+     .options = OPTIONS(COUNTER),
      .overlap = OVERLAP_SETTLED,
      .makes = true,
      .start = counter_add,
@@ -43,7 +43,7 @@ static const struct verb counter_verbs[] = {
          "instead. Makes the counter when there is none."},
     {.word = "get",
      .arguments = takes_names,
-     .options = STRIPES | EXACT,
+     .options = OPTIONS(STRIPES, EXACT),
      .overlap = OVERLAP_FREELY,
      .start = counter_get,
      .columns = number_columns,
@@ -52,22 +52,22 @@ static const struct verb counter_verbs[] = {
     {.word = "take",
      .erases = true,
      .arguments = takes_name,
-     .options = STRIPES,
+     .options = OPTIONS(STRIPES),
      .overlap = OVERLAP_NEVER,
      .start = counter_take,
      .print = counter_print_take,
      .done = "taken",
      .help = "Print the value and subtract it; additions made meanwhile stay. Several takers "
              "at once get different parts."},
-    {DROP, .options = STRIPES | EXACT, .start = counter_drop, .help = "Erase the counter."},
+    {DROP, .options = OPTIONS(STRIPES, EXACT), .start = counter_drop,
+     .help = "Erase the counter."},
     {.word = NULL},
 };
 
 static const struct verb cache_verbs[] = {
     {.word = "get",
      .arguments = takes_one_key,
-     .options = BIT(OPTION_ENTRY_TTL) | BIT(OPTION_STALE) | BIT(OPTION_TAG) |
-                BIT(OPTION_NOTHING),
+     .options = OPTIONS(OPTION_ENTRY_TTL, OPTION_STALE, OPTION_TAG, OPTION_NOTHING),
      .overlap = OVERLAP_NEVER,
      .makes = true,
      .run = cache_get,
@@ -84,7 +84,7 @@ static const struct verb cache_verbs[] = {
     {.word = "forget",
      .erases = true,
      .arguments = takes_maybe_key,
-     .options = BIT(OPTION_TAG),
+     .options = OPTIONS(OPTION_TAG),
      .overlap = OVERLAP_NEVER,
      .start = cache_forget,
      .print = cache_print_forget,
@@ -107,7 +107,7 @@ static const struct verb cache_verbs[] = {
          "value."},
     {.word = "hold",
      .arguments = takes_maybe_key,
-     .options = BIT(OPTION_TAG) | BIT(OPTION_FOR),
+     .options = OPTIONS(OPTION_TAG, OPTION_FOR),
      .overlap = OVERLAP_NEVER,
      .makes = true,
      .run = cache_hold,
@@ -135,7 +135,7 @@ static const struct verb cache_verbs[] = {
 static const struct verb visitors_verbs[] = {
     {.word = "hit",
      .arguments = takes_maybe_visitor,
-     .options = PERIOD | RAW,
+     .options = OPTIONS(PERIOD, RAW),
      .overlap = OVERLAP_APART,
      .feed = FEED_EACH,
      .makes = true,
@@ -146,7 +146,7 @@ static const struct verb visitors_verbs[] = {
              "VISITOR before."},
     {.word = "get",
      .arguments = takes_names,
-     .options = PERIOD | BIT(OPTION_CLOSED),
+     .options = OPTIONS(PERIOD, OPTION_CLOSED),
      .overlap = OVERLAP_FREELY,
      .start = visitors_get,
      .columns = number_columns,
@@ -154,13 +154,13 @@ static const struct verb visitors_verbs[] = {
      .help = "Print the number of visitors in the current period."},
     {.word = "estimate",
      .arguments = takes_names,
-     .options = PERIOD,
+     .options = OPTIONS(PERIOD),
      .overlap = OVERLAP_FREELY,
      .start = visitors_get,
      .columns = number_columns,
      .print = visitors_print_estimate,
      .help = "Print an estimate of the number of visitors within one period before now."},
-    {DROP, .options = PERIOD, .start = visitors_drop,
+    {DROP, .options = OPTIONS(PERIOD), .start = visitors_drop,
      .help = "Erase the current period and the one before it. Without --exact or --estimated, "
              "visitors that they have counted stay known until the period is over."},
     {.word = NULL},
@@ -169,7 +169,7 @@ static const struct verb visitors_verbs[] = {
 static const struct verb online_verbs[] = {
     {.word = "beat",
      .arguments = takes_visitor,
-     .options = WINDOW | RAW,
+     .options = OPTIONS(WINDOW, RAW),
      .overlap = OVERLAP_APART,
      .feed = FEED_EACH,
      .makes = true,
@@ -180,14 +180,14 @@ static const struct verb online_verbs[] = {
              "counted VISITOR before."},
     {.word = "get",
      .arguments = takes_names,
-     .options = WINDOW,
+     .options = OPTIONS(WINDOW),
      .overlap = OVERLAP_FREELY,
      .start = online_count,
      .columns = number_columns,
      .print = online_print_count,
      .help = "Print the number of visitors with a beat in the window, the N buckets before "
              "now. Each visitor counts once."},
-    {DROP, .options = WINDOW, .start = online_drop,
+    {DROP, .options = OPTIONS(WINDOW), .start = online_drop,
      .help = "Erase the counts of the window. Without --exact or --estimated, visitors that it "
              "has counted stay known until the window has passed."},
     {.word = NULL},
@@ -196,7 +196,7 @@ static const struct verb online_verbs[] = {
 static const struct verb views_verbs[] = {
     {.word = "hit",
      .arguments = takes_page_count,
-     .options = VIEWS | RAW,
+     .options = OPTIONS(VIEWS, RAW),
      .overlap = OVERLAP_FREELY,
      .feed = FEED_EACH,
      .makes = true,
@@ -206,14 +206,14 @@ static const struct verb views_verbs[] = {
      .help = "Count N views of PAGE."},
     {.word = "get",
      .arguments = takes_page,
-     .options = VIEWS,
+     .options = OPTIONS(VIEWS),
      .overlap = OVERLAP_FREELY,
      .start = views_get,
      .print = views_print_get,
      .help = "Print the total number of views of PAGE."},
     {.word = "top",
      .arguments = takes_name,
-     .options = BIT(OPTION_DATABASE) | BIT(OPTION_LIMIT),
+     .options = OPTIONS(OPTION_DATABASE, OPTION_LIMIT),
      .overlap = OVERLAP_NEVER,
      .run = views_top,
      .columns = page_columns,
@@ -223,14 +223,14 @@ static const struct verb views_verbs[] = {
          "the views that 'views flush' has saved there."},
     {.word = "flush",
      .arguments = takes_name,
-     .options = VIEWS,
+     .options = OPTIONS(VIEWS),
      .overlap = OVERLAP_NEVER,
      .start = views_flush,
      .print = views_print_flush,
      .done = "flushed",
      .help = "Save the views of the intervals that have ended into the database. Run it about "
              "every minute, and at least once a day; more often does no harm."},
-    {DROP, .options = VIEWS, .start = views_drop,
+    {DROP, .options = OPTIONS(VIEWS), .start = views_drop,
      .help =
          "Erase what the store holds of the views. The database keeps what was saved: before "
          "this, erase its table, 'table drop views:NAME'."},
@@ -240,7 +240,7 @@ static const struct verb views_verbs[] = {
 static const struct verb limit_verbs[] = {
     {.word = "take",
      .arguments = takes_tokens,
-     .options = RATES | BIT(OPTION_PATIENCE),
+     .options = OPTIONS(RATES, OPTION_PATIENCE),
      .overlap = OVERLAP_FREELY,
      .makes = true,
      .start = limit_take,
@@ -252,14 +252,14 @@ static const struct verb limit_verbs[] = {
          "take takes no token."},
     {.word = "get",
      .arguments = takes_identity,
-     .options = RATES,
+     .options = OPTIONS(RATES),
      .overlap = OVERLAP_FREELY,
      .start = limit_get,
      .print = limit_print_get,
      .help = "Print the number of tokens that IDENTITY has left, and take none."},
     {.word = "give",
      .arguments = takes_tokens,
-     .options = BIT(OPTION_RATE) | BIT(OPTION_BURST),
+     .options = OPTIONS(OPTION_RATE, OPTION_BURST),
      .overlap = OVERLAP_FREELY,
      .start = limit_give,
      .print = limit_print_give,
@@ -267,7 +267,7 @@ static const struct verb limit_verbs[] = {
      .help = "Give back N tokens of IDENTITY that were taken and not used."},
     {.word = "run",
      .arguments = takes_maybe_identity,
-     .options = RATES | BIT(OPTION_PATIENCE),
+     .options = OPTIONS(RATES, OPTION_PATIENCE),
      .overlap = OVERLAP_NEVER,
      .makes = true,
      .start = limit_take,
@@ -279,7 +279,7 @@ static const struct verb limit_verbs[] = {
          "again whenever the window may have a free token: those that wait have no order."},
     {.word = "ls",
      .arguments = takes_name,
-     .options = BIT(OPTION_CURSOR) | BIT(OPTION_LIMIT),
+     .options = OPTIONS(OPTION_CURSOR, OPTION_LIMIT),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = limit_ls,
@@ -295,7 +295,7 @@ static const struct verb limit_verbs[] = {
 static const struct verb ids_verbs[] = {
     {.word = "next",
      .arguments = takes_name,
-     .options = IDS | BIT(OPTION_HOW_MANY),
+     .options = OPTIONS(IDS, OPTION_HOW_MANY),
      .overlap = OVERLAP_FREELY,
      .makes = true,
      .start = ids_next,
@@ -315,34 +315,35 @@ static const struct verb ids_verbs[] = {
     .verbs = noun##_verbs, .help = text
 
 const struct noun all_nouns[] = {
-    {NOUN(counter, "there is none", "a number that many processes add to"), .shape = COUNTER,
-     .keeps_options = true, .shows_options = true},
+    {NOUN(counter, "there is none", "a number that many processes add to"),
+     .shape = OPTIONS(COUNTER), .keeps_options = true, .shows_options = true},
     {NOUN(cache, "there is none", "values by key; one caller makes each value"),
      .why_not = cache_why_not},
     {NOUN(lock, "nobody holds it", "run a command on one host at a time"),
-     .shape = BIT(OPTION_LEASE)},
+     .shape = OPTIONS(OPTION_LEASE)},
     {NOUN(semaphore, "there is none", "run a command on at most N hosts at a time"),
-     .shape = BIT(OPTION_PERMITS) | BIT(OPTION_LEASE)},
+     .shape = OPTIONS(OPTION_PERMITS, OPTION_LEASE)},
     {NOUN(leader, "there is none", "keep a command running on one of many hosts"),
-     .shape = BIT(OPTION_LEASE)},
+     .shape = OPTIONS(OPTION_LEASE)},
     {NOUN(once, "there is nothing", "run a command once for each key, on all hosts together"),
-     .shape = BIT(OPTION_IN), .why_not = once_why_not},
-    {NOUN(visitors, "there is none", "number of visitors in each period"), .shape = PERIOD,
+     .shape = OPTIONS(ONCE_KEY), .why_not = once_why_not},
+    {NOUN(visitors, "there is none", "number of visitors in each period"),
+     .shape = OPTIONS(PERIOD), .keeps_options = true},
+    {NOUN(online, "there is none", "number of visitors active now"), .shape = OPTIONS(WINDOW),
      .keeps_options = true},
-    {NOUN(online, "there is none", "number of visitors active now"), .shape = WINDOW,
-     .keeps_options = true},
-    {NOUN(views, "there is none", "total number of views of each page"), .shape = VIEWS,
-     .why_not = views_why_not, .keeps_options = true},
-    {NOUN(set, "there is none", "elements that many processes add and remove"), .shape = FORM,
-     .keeps_options = true},
+    {NOUN(views, "there is none", "total number of views of each page"),
+     .shape = OPTIONS(VIEWS), .why_not = views_why_not, .keeps_options = true},
+    {NOUN(set, "there is none", "elements that many processes add and remove"),
+     .shape = OPTIONS(FORM), .keeps_options = true},
     {NOUN(table, "there is none", "values by key")},
-    {NOUN(limit, "there is none", "rate limits for identities"), .shape = RATES,
+    {NOUN(limit, "there is none", "rate limits for identities"), .shape = OPTIONS(RATES),
      .why_not = limit_why_not},
-    {NOUN(queue, "there is none", "jobs that workers take in turn"), .shape = STRIPES,
+    {NOUN(queue, "there is none", "jobs that workers take in turn"), .shape = OPTIONS(STRIPES),
      .why_not = queue_why_not},
-    {NOUN(ids, "there is none", "unique numbers that rise"), .shape = IDS},
+    {NOUN(ids, "there is none", "unique numbers that rise"), .shape = OPTIONS(IDS)},
     {NOUN(list, "there is none", "values in the order in which they were pushed")},
-    {NOUN(log, "there is none", "events with a time, kept for a retention time"), .shape = LOG},
+    {NOUN(log, "there is none", "events with a time, kept for a retention time"),
+     .shape = OPTIONS(LOG)},
     {NOUN(array, "there is none", "elements in order, changed as a whole")},
     {.word = "batch", .verbs = batch_verbs, .help = "many commands from standard input"},
     {.word = "shell",

@@ -117,9 +117,8 @@ const char *nearest_verb(const struct noun *noun, const char *typed)
 const char *nearest_option(const struct verb *verb, const char *typed)
 {
     struct guess guess = {typed, NULL, DISTANCE_MAX + 1};
-    uint64_t allowed = OPTIONS_GLOBAL | (verb != NULL ? verb->options : 0);
     for (int id = 0; id < OPTION_COUNT; id++)
-        if (is_among(allowed, id))
+        if (takes_option(verb, id))
             consider(&guess, options[id].word);
     return guess.best;
 }

@@ -6,24 +6,19 @@
 #include "table/parameters.h"
 
 #define LOCK                                                                                   \
-    (BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |            \
-     BIT(OPTION_SHARED) | BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK) |           \
-     BIT(OPTION_DROP) | BIT(OPTION_ON_LOST))
-#define TOKEN (BIT(OPTION_TOKEN) | BIT(OPTION_TOKEN_FD))
+    OPTION_LEASE, OPTION_WAIT, OPTION_NOWAIT, OPTION_EXIT, OPTION_SHARED, OPTION_LABEL,        \
+        OPTION_INFO, OPTION_BREAK, OPTION_DROP, OPTION_ON_LOST
+#define TOKEN OPTION_TOKEN, OPTION_TOKEN_FD
 #define PERMIT                                                                                 \
-    (BIT(OPTION_PERMITS) | BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) |         \
-     BIT(OPTION_EXIT) | BIT(OPTION_LABEL) | BIT(OPTION_ON_LOST))
-#define ONCE                                                                                   \
-    (BIT(OPTION_IN) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |               \
-     BIT(OPTION_INFO) | BIT(OPTION_ON_LOST))
-#define LEADER                                                                                 \
-    (BIT(OPTION_LEASE) | BIT(OPTION_LABEL) | BIT(OPTION_REST) | BIT(OPTION_ONCE) |             \
-     BIT(OPTION_ON_LOST))
+    OPTION_PERMITS, OPTION_LEASE, OPTION_WAIT, OPTION_NOWAIT, OPTION_EXIT, OPTION_LABEL,       \
+        OPTION_ON_LOST
+#define ONCE ONCE_KEY, OPTION_WAIT, OPTION_NOWAIT, OPTION_EXIT, OPTION_INFO, OPTION_ON_LOST
+#define LEADER OPTION_LEASE, OPTION_LABEL, OPTION_REST, OPTION_ONCE, OPTION_ON_LOST
 
 const struct verb lock_verbs[] = {
     {.word = "",
      .arguments = takes_name,
-     .options = LOCK,
+     .options = OPTIONS(LOCK),
      .overlap = OVERLAP_NEVER,
      .start = lock_look,
      .print = lock_print,
@@ -44,8 +39,8 @@ const struct verb lock_verbs[] = {
          "share with -s."},
     {.word = "acquire",
      .arguments = takes_name,
-     .options = TOKEN | BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) |
-                BIT(OPTION_EXIT) | BIT(OPTION_SHARED) | BIT(OPTION_LABEL),
+     .options = OPTIONS(TOKEN, OPTION_LEASE, OPTION_WAIT, OPTION_NOWAIT, OPTION_EXIT,
+                        OPTION_SHARED, OPTION_LABEL),
      .overlap = OVERLAP_NEVER,
      .makes = true,
      .run = lock_acquire,
@@ -59,7 +54,7 @@ const struct verb lock_verbs[] = {
          "to 'mcds lock NAME --'."},
     {.word = "renew",
      .arguments = takes_name,
-     .options = TOKEN,
+     .options = OPTIONS(TOKEN),
      .overlap = OVERLAP_NEVER,
      .run = lock_renew,
      .print = lock_print_lease,
@@ -70,7 +65,7 @@ const struct verb lock_verbs[] = {
          "file, and with 79 if the lease has ended."},
     {.word = "release",
      .arguments = takes_name,
-     .options = TOKEN,
+     .options = OPTIONS(TOKEN),
      .overlap = OVERLAP_NEVER,
      .run = lock_release,
      .print = lock_print_released,
@@ -83,7 +78,7 @@ const struct verb lock_verbs[] = {
 const struct verb semaphore_verbs[] = {
     {.word = "run",
      .arguments = takes_name,
-     .options = PERMIT,
+     .options = OPTIONS(PERMIT),
      .overlap = OVERLAP_NEVER,
      .makes = true,
      .run = semaphore_run,
@@ -119,7 +114,7 @@ const struct verb semaphore_verbs[] = {
 const struct verb once_verbs[] = {
     {.word = "",
      .arguments = takes_work,
-     .options = ONCE,
+     .options = OPTIONS(ONCE),
      .overlap = OVERLAP_NEVER,
      .start = once_look,
      .print = once_print,
@@ -142,7 +137,7 @@ const struct verb once_verbs[] = {
 const struct verb leader_verbs[] = {
     {.word = "run",
      .arguments = takes_name,
-     .options = LEADER,
+     .options = OPTIONS(LEADER),
      .overlap = OVERLAP_NEVER,
      .makes = true,
      .run = leader_run,
@@ -164,7 +159,7 @@ const struct verb leader_verbs[] = {
              "fence, with tabs between them. Exits with 1 where there is none."},
     {.word = "watch",
      .arguments = takes_name,
-     .options = BIT(OPTION_ONCE),
+     .options = OPTIONS(OPTION_ONCE),
      .overlap = OVERLAP_NEVER,
      .run = leader_watch,
      .help =

@@ -4,6 +4,11 @@
 
 #include "table/command.h"
 
+/* The options of the keys of once. */
+#define ONCE_KEY                                                                               \
+    OPTION_IN, OPTION_KEEP, OPTION_RUN, OPTION_STRICT, OPTION_RETRY_FAILED, OPTION_SETTLE,     \
+        OPTION_FORGET
+
 /* Each is ended by word NULL. */
 extern const struct verb lock_verbs[];
 extern const struct verb semaphore_verbs[];

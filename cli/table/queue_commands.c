@@ -5,7 +5,7 @@
 #include "table/nouns.h"
 #include "table/parameters.h"
 
-#define RAW BIT(OPTION_RAW_LINES)
+#define RAW OPTION_RAW_LINES
 
 /* The columns of `queue ls`. */
 static const struct column job_columns[] = {{.title = "state"},
@@ -17,8 +17,7 @@ static const struct column job_columns[] = {{.title = "state"},
 const struct verb queue_verbs[] = {
     {.word = "push",
      .arguments = takes_jobs,
-     .options = BIT(OPTION_DELAY) | BIT(OPTION_FILE) | BIT(OPTION_STRIPES) |
-                BIT(OPTION_MAY_LOSE) | RAW,
+     .options = OPTIONS(OPTION_DELAY, OPTION_FILE, OPTION_STRIPES, OPTION_MAY_LOSE, RAW),
      .overlap = OVERLAP_NEVER,
      .feed = FEED_CHUNKS,
      .makes = true,
@@ -31,9 +30,8 @@ const struct verb queue_verbs[] = {
              "are handed out in any order."},
     {.word = "work",
      .arguments = takes_name,
-     .options = BIT(OPTION_VISIBLE) | BIT(OPTION_TRIES) | BIT(OPTION_JOB_WAIT) |
-                BIT(OPTION_DELAY) | BIT(OPTION_UNTIL_EMPTY) | BIT(OPTION_JOBS_MAX) |
-                BIT(OPTION_MAY_LOSE) | BIT(OPTION_ON_LOST),
+     .options = OPTIONS(OPTION_VISIBLE, OPTION_TRIES, OPTION_JOB_WAIT, OPTION_DELAY,
+                        OPTION_UNTIL_EMPTY, OPTION_JOBS_MAX, OPTION_MAY_LOSE, OPTION_ON_LOST),
      .overlap = OVERLAP_NEVER,
      .makes = true,
      .run = queue_work,
@@ -56,8 +54,7 @@ const struct verb queue_verbs[] = {
          "exit code does not show a loss: the message on standard error does."},
     {.word = "next",
      .arguments = takes_name,
-     .options = BIT(OPTION_VISIBLE) | BIT(OPTION_TRIES) | BIT(OPTION_JOB_WAIT) |
-                BIT(OPTION_MAY_LOSE) | RAW,
+     .options = OPTIONS(OPTION_VISIBLE, OPTION_TRIES, OPTION_JOB_WAIT, OPTION_MAY_LOSE, RAW),
      .overlap = OVERLAP_NEVER,
      .run = queue_next,
      .print = queue_print_next,
@@ -77,7 +74,7 @@ const struct verb queue_verbs[] = {
              "has lost it. The job is not handed out again in any of these cases."},
     {.word = "again",
      .arguments = takes_receipt,
-     .options = BIT(OPTION_DELAY),
+     .options = OPTIONS(OPTION_DELAY),
      .overlap = OVERLAP_FREELY,
      .start = queue_again,
      .print = queue_print_changed,
@@ -88,7 +85,7 @@ const struct verb queue_verbs[] = {
              "it."},
     {.word = "longer",
      .arguments = takes_receipt,
-     .options = BIT(OPTION_VISIBLE),
+     .options = OPTIONS(OPTION_VISIBLE),
      .overlap = OVERLAP_FREELY,
      .start = queue_longer,
      .print = queue_print_changed,
@@ -98,7 +95,7 @@ const struct verb queue_verbs[] = {
              "work."},
     {.word = "ls",
      .arguments = takes_name,
-     .options = BIT(OPTION_LIMIT) | RAW,
+     .options = OPTIONS(OPTION_LIMIT, RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = queue_ls,
@@ -116,7 +113,7 @@ const struct verb queue_verbs[] = {
              "them. Reads all jobs."},
     {.word = "dead",
      .arguments = takes_name,
-     .options = BIT(OPTION_LIMIT) | RAW,
+     .options = OPTIONS(OPTION_LIMIT, RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = queue_dead,
@@ -132,7 +129,7 @@ const struct verb queue_verbs[] = {
     {.word = "discard",
      .erases = true,
      .arguments = takes_dead_job,
-     .options = BIT(OPTION_ALL),
+     .options = OPTIONS(OPTION_ALL),
      .overlap = OVERLAP_NEVER,
      .run = queue_discard,
      .print = queue_print_dead,

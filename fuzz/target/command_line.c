@@ -47,7 +47,7 @@ static void look_at_options(const struct command *command)
         bool has_range = option->kind == KIND_NUMBER || option->kind == KIND_DURATION;
         if (!value->given)
             continue;
-        MUST(is_among(command->verb->options | OPTIONS_GLOBAL, i));
+        MUST(takes_option(command->verb, i));
         if (has_range)
             MUST(value->number >= option->min && value->number <= option->max);
         if (option->kind == KIND_MOMENT)
