@@ -6,6 +6,8 @@
 
 #include "io/quote.h"
 
+#define ESCAPE_MAX 4 /* bytes of \x1b */
+
 struct range {
     uint32_t first;
     uint32_t last;
@@ -76,8 +78,23 @@ size_t text_width(const char *text, size_t length)
     return width;
 }
 
+/* The end before the escape that a cut at `end` would cut, or `end`. Text ends after `end`. A backslash
+ * that is preceded by an odd number of others is the second byte of an escape. */
+static size_t before_escape(const char *text, size_t end)
+{
+    size_t back = 1;
+    while (back < end && back < ESCAPE_MAX - 1 && text[end - back] != '\\')
+        back++;
+    size_t run = 0;
+    while (back + run <= end && text[end - back - run] == '\\')
+        run++;
+    size_t whole = text[end - back + 1] == 'x' ? ESCAPE_MAX : 2;
+    return run % 2 == 1 && whole > back ? end - back : end;
+}
+
 size_t text_fit(const char *text, size_t length, size_t columns)
 {
     size_t width;
-    return measure(text, length, columns, &width);
+    size_t end = measure(text, length, columns, &width);
+    return end > 0 && end < length ? before_escape(text, end) : end;
 }

@@ -301,13 +301,13 @@ static void read_rows(struct reading *reading)
         end_row(reading, &reading->rows[done.tag], done.result);
 }
 
-static bool has_log(const struct reading *reading, const char *name)
+const struct row *reading_find_log(const struct reading *reading)
 {
     for (size_t i = 0; i < reading->count; i++)
         if (reading->rows[i].command.noun->open == log_open &&
-            strcmp(reading->rows[i].name, name) == 0)
-            return true;
-    return false;
+            strcmp(reading->rows[i].name, reading->log) == 0)
+            return &reading->rows[i];
+    return NULL;
 }
 
 void reading_next_log(struct reading *reading)
@@ -332,7 +332,7 @@ static void read_log(struct reading *reading)
     struct output output = {.ascii = reading->session->output.ascii};
     free(reading->events);
     reading->events = NULL;
-    if (reading->log[0] == '\0' || !has_log(reading, reading->log))
+    if (reading->log[0] == '\0' || reading_find_log(reading) == NULL)
         return;
     range.limit = EVENTS_MAX;
     range.newest_first = true;

@@ -70,6 +70,8 @@ bool reading_open(struct reading *reading, struct session *session,
 void reading_close(struct reading *reading);
 /* Reads everything once. */
 void reading_take(struct reading *reading);
+/* The row of the log to show; NULL: none. */
+const struct row *reading_find_log(const struct reading *reading);
 /* Shows the next log, and none after the last. */
 void reading_next_log(struct reading *reading);
 

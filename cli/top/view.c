@@ -39,20 +39,17 @@ struct frame {
     size_t left_width;
 };
 
-/* Prints a line, cut to the columns, without control characters. */
+/* Prints a line of less than LINE_CAPACITY bytes, cut to the columns. Characters that the terminal
+ * would act on, or cannot show, are printed as \xHH. */
 static void put_line(struct frame *frame, enum ink ink, const char *text)
 {
-    size_t length = text_fit(text, strlen(text), frame->terminal->columns - 1);
+    char line[4 * LINE_CAPACITY];
+    size_t length = make_visible(text, !frame->terminal->has_utf8, line);
     if (frame->lines >= frame->terminal->rows)
         return;
     (void)fputs(frame->lines++ > 0 ? "\r\n" : "", frame->file);
     (void)fputs(ink_begin(frame->terminal, ink), frame->file);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        bool is_shown = byte >= 0x20 && byte != 0x7f &&
-                        (byte < 0x80 || frame->terminal->has_utf8);
-        (void)putc(is_shown ? byte : '?', frame->file);
-    }
+    (void)fwrite(line, 1, text_fit(line, length, frame->terminal->columns - 1), frame->file);
     (void)fputs(ink_end(frame->terminal, ink), frame->file);
     (void)fputs("\033[K", frame->file);
 }
@@ -244,7 +241,8 @@ static void put_figures(struct frame *frame, const struct reading *reading)
                        figure->name);
     }
     if (reading->figure_count > most && most > 0)
-        put_format(frame, INK_DIM, "and %zu other figures", reading->figure_count - most);
+        put_format(frame, INK_DIM, "and %zu other figure%s", reading->figure_count - most,
+                   reading->figure_count - most == 1 ? "" : "s");
 }
 
 /* The events that fit; the newest is the last. */
@@ -256,7 +254,8 @@ static void put_events(struct frame *frame, const struct reading *reading, size_
         starts[count++] = at;
         at += strcspn(at, "\n");
     }
-    put_format(frame, INK_TITLE, "log %s", reading->log);
+    const struct row *log = reading_find_log(reading);
+    put_format(frame, INK_TITLE, "log %s", log != NULL ? log->shown : "");
     for (size_t i = count; i-- > 0;) {
         char line[LINE_CAPACITY];
         (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(starts[i], "\n"), starts[i]);
@@ -336,7 +335,7 @@ static void put_head(struct frame *frame, const struct view *view,
     char head[LINE_CAPACITY];
     const char *ns = reading->command->store_ns;
     const char *uri = reading->session->uri;
-    format_moment(env->wall_ns(env->self) / 1000000 / 1000 * 1000, at);
+    format_moment(env->wall_ns(env->self) / 1000000, at);
     format_duration(view->interval_ms, interval);
     (void)snprintf(head, sizeof head, "mcds top  %s  every %s%s  %s: %zu structures%s", at,
                    interval, view->is_paused ? " (paused)" : "", ns != NULL ? ns : "mcds",
@@ -348,7 +347,7 @@ static void put_head(struct frame *frame, const struct view *view,
         return;
     }
     put_line(frame, INK_TITLE, head);
-    put_line(frame, INK_TITLE, uri);
+    put_format(frame, INK_TITLE, "%s", uri);
 }
 
 /* The rows of events: as many as there are, and at most a share of the lines. */

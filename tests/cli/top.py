@@ -109,6 +109,25 @@ class TopTest(unittest.TestCase):
             self.assertIn("mcds top", terminal.screen.lines()[0])
         self.quit(terminal)
 
+    def test_names_are_cut_between_escapes(self):
+        self.mcds("counter", "add", 12 * "\x1b")
+        terminal = self.top()
+        for columns in range(80, 90):
+            terminal.resize(24, columns)
+            terminal.wait_until(lambda screen: re.search(r"^counter +\$'(\\x1b)+ +1 ", screen.text(), re.M))
+        self.quit(terminal)
+
+    def test_one_figure_is_left_out(self):
+        self.fill()
+        terminal = self.top(rows=9)
+        terminal.wait_until(lambda screen: re.search(r"^and 1 other figure$", screen.text(), re.M))
+        self.quit(terminal)
+
+    def test_the_time_has_milliseconds(self):
+        terminal = self.top("--interval", "130ms")
+        terminal.wait_until(lambda screen: re.search(r"^mcds top  [-\d]+T[\d:]+\.(?!000)\d{3}Z", screen.text()))
+        self.quit(terminal)
+
     def test_no_digit_is_cut(self):
         self.mcds("counter", "add", "large", "-1234567890123456789", "--ttl", "366d")
         terminal = self.top(columns=100)
@@ -119,6 +138,11 @@ class TopTest(unittest.TestCase):
         self.fill()
         terminal = self.top(NO_COLOR="1", LC_ALL="C")
         terminal.wait_for("$'\\xe6\\x97")
+        self.mcds("log", "put", "a log of 日本", "ö")
+        terminal.wait_for("$'a log of")
+        terminal.type("ll")  # deploys is the last; then comes none, and then the first
+        terminal.wait_until(lambda screen: re.search(r"^log \$'a log of \\xe6\\x97\\xa5\\xe6\\x9c\\xac'\nTIME \$'\\xc3\\xb6'$",
+                                                     self.hide(screen.text()), re.M))
         self.quit(terminal)
         self.assertLessEqual(terminal.screen.colors, {"0"})
         self.assertTrue(all(byte < 0x80 for byte in terminal.raw))
@@ -128,7 +152,7 @@ class TopTest(unittest.TestCase):
         self.mcds("log", "put", HOSTILE, HOSTILE)
         self.mcds("lock", HOSTILE, "--label", HOSTILE, "--", "true")
         terminal = self.top(columns=200)
-        terminal.wait_for("$'evil\\x1b]0;title\\x07\\x1b[31mname'", "log ")
+        terminal.wait_for("$'evil\\x1b]0;title\\x07\\x1b[31mname'", "log $'evil\\x1b]0;title\\x07\\x1b[31mname'")
         self.quit(terminal)
         self.assertNotIn(b"\x1b]", terminal.raw)
         self.assertNotIn(b"\x1b[31m", terminal.raw.replace(b"\x1b[31m\x1b", b""))

@@ -39,11 +39,35 @@ static void test_fit(void **state)
     assert_int_equal(text_fit("u\xcc\x88x", 4, 1), 3); /* with what combines */
 }
 
+/* As much as fits of the text, which is quoted. */
+static void check_escape(const char *text, const char *begin)
+{
+    for (size_t columns = strlen(begin); columns < strlen(text); columns++) {
+        size_t length = text_fit(text, strlen(text), columns);
+        const char *escape = strchr(begin, '\0') - begin + text;
+        size_t whole = escape[1] == 'x' ? 4 : 2;
+        size_t wanted = columns - strlen(begin) < whole ? strlen(begin) : columns;
+        assert_int_equal(length, wanted);
+    }
+}
+
+static void test_escapes(void **state)
+{
+    (void)state;
+    check_escape("$'a\\x1bz'", "$'a");
+    check_escape("$'a\\nxyz'", "$'a");
+    check_escape("$'a\\\\x1bz'", "$'a"); /* a backslash, then x1b */
+    check_escape("\\x1bz", "");
+    assert_int_equal(text_fit("$'a\\x1b\\x1b'", 12, 10), 7);
+    assert_int_equal(text_fit("\\", 1, 1), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_width),
         cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_escapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
