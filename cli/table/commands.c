@@ -249,7 +249,7 @@ static const struct verb limit_verbs[] = {
      .help =
          "Take N tokens of IDENTITY. Prints 'taken' and the number that is left, or 'refused' "
          "and the seconds after which the same take passes, and then exits with 1. A refused "
-         "take takes no token."},
+         "take takes no token. --burst window cannot be combined with --patience."},
     {.word = "get",
      .arguments = takes_identity,
      .options = OPTIONS(RATES),

@@ -69,9 +69,11 @@ const struct verb queue_verbs[] = {
      .start = queue_done,
      .print = queue_print_changed,
      .done = "done",
-     .help = "Report that the job of RECEIPT is done, and erase it. Exits with 79 if another "
-             "worker has claimed the job since, if the job was done before, or if the store "
-             "has lost it. The job is not handed out again in any of these cases."},
+     .help =
+         "Report that the job of RECEIPT is done, and erase it, also if it has become dead. "
+         "Exits with 79 if the job has become dead, if another worker has claimed it "
+         "since, if it was done before, or if the store has lost it. The job is not handed "
+         "out again in any of these cases."},
     {.word = "again",
      .arguments = takes_receipt,
      .options = OPTIONS(OPTION_DELAY),
@@ -81,8 +83,8 @@ const struct verb queue_verbs[] = {
      .done = "given back",
      .help = "Give the job of RECEIPT back: it is due after --delay, and keeps its number of "
              "tries. Exits with 79, and changes nothing, if another worker has claimed the "
-             "job since, if the job was done or given back before, or if the store has lost "
-             "it."},
+             "job since, if the job was done or given back before, if it has become dead, or "
+             "if the store has lost it."},
     {.word = "longer",
      .arguments = takes_receipt,
      .options = OPTIONS(OPTION_VISIBLE),

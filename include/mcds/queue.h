@@ -307,7 +307,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_next_start(mcds_queue *queue, uint32_t wait
  * Arguments:   job  in and out; held
  * Returns:     MCDS_OK         done, and no other worker has had the job since it was claimed
  *              MCDS_LOST       the job is done, but the claim had ended, and another worker has
- *                              claimed or done the job since; or the store has lost the job
+ *                              claimed or done the job since, or the job has become dead: then
+ *                              the dead job is erased. Or the store has lost the job
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty
  *              After MCDS_OK and MCDS_LOST the job is empty. After any other failure it is held.

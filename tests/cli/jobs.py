@@ -211,6 +211,20 @@ class QueueTest(ProcessTest):
         self.queue("done", "q", newer["receipt"], code=79)
         self.assertEqual(self.counts(), ["0"] * 4)
 
+    def test_a_dead_job_that_is_done_late(self):
+        """It is erased, and the exit code says that the claim had ended."""
+        self.push("a")
+        for _ in range(5):
+            receipt = self.queue("next", "q", LOSE).split("\t")[0]
+            self.queue("again", "q", receipt)
+        self.queue("next", "q", LOSE, code=1)
+        self.assertEqual(self.counts(), ["0", "0", "0", "1"])
+        self.queue("again", "q", receipt, code=79)
+        self.queue("longer", "q", receipt, code=79)
+        self.assertEqual(self.counts(), ["0", "0", "0", "1"])
+        self.queue("done", "q", receipt, code=79)
+        self.assertEqual(self.counts(), ["0"] * 4)
+
     def test_a_wait_for_a_job(self):
         waiting = self.start("queue", "next", "q", LOSE, "--wait", "1h")
         worker = self.worker("--max-jobs", "1", program=["cat"])

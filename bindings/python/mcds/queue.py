@@ -187,7 +187,8 @@ class QueuePlans(Structure):
         return self.job_type(self, job, b"")
 
     def _done(self, job: JobBase) -> Plan[None]:
-        """Report that the job is done. Lost: it is done, but the claim had ended before."""
+        """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
+        become a dead job, it is erased."""
         return Plan(lib.mcds_queue_done, lib.mcds_queue_done_start,
                     (self._opened.handle, job._job), take_none, job)
 
@@ -254,7 +255,8 @@ class Job(JobBase):
     """A claim of one job. At the end of a with block it is done, or, after an exception, given back."""
 
     def done(self) -> None:
-        """Report that the job is done. Lost: it is done, but the claim had ended before."""
+        """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
+        become a dead job, it is erased."""
         self._plans._done(self).wait()
 
     def again(self, delay: Optional[Seconds] = None) -> None:
@@ -287,7 +289,8 @@ class AioJob(JobBase):
     """A claim of one job, whose operations are awaited."""
 
     def done(self) -> Any:
-        """Report that the job is done. Lost: it is done, but the claim had ended before."""
+        """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
+        become a dead job, it is erased."""
         return self._plans._runner._start(self._plans._done(self))
 
     def again(self, delay: Optional[Seconds] = None) -> Any:
