@@ -220,7 +220,6 @@ static bool share_clock(const struct mcds__lmdb_file *file)
  * done, and this process may own the lock itself. The mutex is held on entry and on return. */
 static bool delegate_commit(struct mcds__lmdb_file *file, const struct mcds__lmdb_writer *mine)
 {
-    struct mcds__lmdb_message message;
     int64_t until_ns;
     int64_t late_ns;
     if (file->publications == NULL)
@@ -230,13 +229,13 @@ static bool delegate_commit(struct mcds__lmdb_file *file, const struct mcds__lmd
     (void)pthread_mutex_lock(&file->queue_mutex);
     if (owns_lock || !share_clock(file))
         return false;
-    struct mcds__lmdb_writer *group = take_message(file, &message);
+    struct mcds__lmdb_writer *group = take_message(file, &file->posted);
     if (group == NULL)
         return false;
     find_deadlines(group, &until_ns, &late_ns);
     late_ns += PATIENCE_TIMES * (late_ns - mcds__monotonic_ns(mine->env));
     (void)pthread_mutex_unlock(&file->queue_mutex);
-    enum mcds__lmdb_outcome outcome = mcds__lmdb_delegate(file, mine->env, &message, group,
+    enum mcds__lmdb_outcome outcome = mcds__lmdb_delegate(file, mine->env, &file->posted, group,
                                                           until_ns, late_ns);
     (void)pthread_mutex_lock(&file->queue_mutex);
     if (outcome != MCDS__LMDB_SERVED) {

@@ -166,12 +166,12 @@ static int execute_message(struct mcds__lmdb_work *work, const mcds_env *env,
 /* Execute the messages of other processes, whose clocks `env` must have. */
 static int execute_published(struct mcds__lmdb_work *work, const mcds_env *env)
 {
-    struct mcds__lmdb_message message;
+    struct mcds__lmdb_message *message = &work->file->fetched;
     int code = 0;
     if (work->file->publications == NULL || env != work->file->clock.shared)
         return 0;
-    while (code == 0 && mcds__lmdb_publications_take(work->file, &message))
-        code = execute_message(work, env, &message);
+    while (code == 0 && mcds__lmdb_publications_take(work->file, message))
+        code = execute_message(work, env, message);
     return code == 0 && work->file->taken_count > 0 ? mcds__lmdb_publications_seal(work, env)
                                                     : code;
 }
