@@ -127,8 +127,8 @@ static const struct verb cache_verbs[] = {
          "Forget all values. Makes the cache when there is none: the store may have lost it, "
          "and a COMMAND that runs now must not store its output."},
     {DROP, .start = cache_drop,
-     .help = "Erase the cache: forget all values, and leave no key "
-             "but the values, which the store drops with their ttl."},
+     .help = "Forget all values, and erase the other keys of the cache. The store drops the "
+             "keys of the values when their ttl ends."},
     {.word = NULL},
 };
 

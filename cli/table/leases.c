@@ -124,10 +124,11 @@ const struct verb once_verbs[] = {
      .help =
          "Run COMMAND if no caller on any machine has run it for KEY, and keep its output and "
          "exit code. Every other caller prints the same output to the same streams and exits "
-         "with the same code; one that comes while COMMAND runs waits. COMMAND is run, its "
-         "claim renewed, and it is ended when mcds dies, as by 'mcds lock'; then the next "
-         "caller runs its own, or with --strict none. A COMMAND that fails is kept too; one "
-         "that a signal from outside has ended is not. Of the output, 1 MB is kept. The "
+         "with the same code; one that comes while COMMAND runs waits. As 'mcds "
+         "lock' does, mcds renews the claim while COMMAND runs, and COMMAND is ended if mcds "
+         "dies. Then the next caller runs its COMMAND; with --strict, none does. The result "
+         "of a COMMAND that fails is kept too, but not of one that a signal from outside has "
+         "ended. Of the output, 1 MB is kept. The "
          "environment of COMMAND has MCDS_ONCE_KEY. The default store is a file of this user "
          "on "
          "this machine; name a store that all callers share with -s."},
@@ -148,8 +149,8 @@ const struct verb leader_verbs[] = {
          "lock', whose environment it has too: MCDS_LOCK_FENCE is larger than that of every "
          "earlier leader. When COMMAND ends, all its descendants are ended, another host "
          "becomes the leader, and this one waits again after --rest. A signal is passed on to "
-         "COMMAND and ends mcds after it; so does a COMMAND that cannot be run. While the "
-         "store does not answer, it says so once and waits."},
+         "COMMAND, and mcds ends when COMMAND has ended. mcds also ends if COMMAND cannot be "
+         "run. While the store does not answer, mcds says so once and waits."},
     {.word = "who",
      .arguments = takes_name,
      .overlap = OVERLAP_NEVER,
