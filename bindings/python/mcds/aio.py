@@ -11,7 +11,7 @@ from ._binding import ffi, lib
 from .aio_lock import AioLock
 from .array import AioArray, open_array
 from .cache import AioCache, open_cache
-from .core import Core
+from .core import Bound, Core
 from .counter import AioCounter, AioSumCounter, open_counter, open_exact, open_striped
 from .errors import Error, Invalid, check, error_of
 from .handle import handle_in, new_place
@@ -232,7 +232,7 @@ class Driver:
             self._fail_all(Invalid("the store was closed before this operation had finished"))
 
 
-class Aio:
+class Aio(Bound):
     """The store in an event loop: every operation is awaited, thousands may be in flight.
 
     If the await of a call is cancelled, the call begins no further request. A change whose request
@@ -267,8 +267,9 @@ class Aio:
     limit = opens(open_limit, AioLimit)
     semaphore = opens(open_semaphore, AioSemaphore)
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, uri: str) -> None:
         self._core = core
+        self._uri = uri
         self._drivers: Dict[asyncio.AbstractEventLoop, Driver] = {}
         self._last: Tuple[Optional[asyncio.AbstractEventLoop], Optional[Driver]] = (None, None)
         core.at_close(self._close)
@@ -296,6 +297,9 @@ class Aio:
         self._last = (None, None)
         for driver in drivers:
             driver.close()
+
+    def __repr__(self) -> str:
+        return f"<mcds.Aio {self._uri}>"
 
     async def __aenter__(self) -> "Aio":
         return self

@@ -8,7 +8,7 @@ from typing import (Any, Awaitable, Callable, Iterable, Iterator, Optional, Para
 
 from ._binding import ffi, lib
 from .block import to_its_end
-from .core import Core, Opened
+from .core import Bound, Core, Opened
 from .errors import Io, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
                    as_option_ms, as_short_ms, as_short_option_ms, awaited, encode, encode_name,
@@ -91,7 +91,7 @@ def open_cache(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None,
                      tuple(options.values()))
 
 
-class ClaimBase:
+class ClaimBase(Bound):
     """The right to fill a key, for a loop of one's own. The one that has it calls put, fail or
     release."""
 

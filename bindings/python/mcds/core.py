@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import Any, Callable, Hashable, List, Tuple
+from typing import Any, Callable, Hashable, List, NoReturn, Tuple
 
 from ._binding import ffi, lib
 from .block import surely
@@ -14,6 +14,16 @@ from .handle import handle_in, new_place
 #: Handles of structures that are kept open, so that `store.counter("a")` is cheap the second time
 #: and a handle's first call, which looks for more, is made once.
 KEPT = 1024
+
+
+class Bound:
+    """What cannot leave the process in which its store was opened."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(f"{self!r} cannot be copied or pickled: it belongs to a store that this process "
+                        "has opened; another process opens the store itself")
 
 
 class Opened:

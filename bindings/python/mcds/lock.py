@@ -14,7 +14,7 @@ from typing import Any, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
 from .block import ending, statement, surely
-from .core import Core, Opened
+from .core import Bound, Core, Opened
 from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check,
                      error_of, text)
 from .handle import handle_in, new_place
@@ -119,7 +119,7 @@ SHARED_CALLS = dataclasses.replace(
     try_acquire_start=lib.mcds_lock_try_acquire_shared_start)
 
 
-class Tenure:
+class Tenure(Bound):
     """One tenure of a lock or a semaphore, without a way to renew or release it."""
 
     _calls = LOCK_CALLS

@@ -8,7 +8,7 @@ import dataclasses
 import datetime
 import threading
 import time
-from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional
+from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional, Tuple
 
 from ._binding import ffi, lib
 from .core import Core, Opened
@@ -98,6 +98,12 @@ class LogCursor:
         out = ffi.new("char[]", lib.MCDS_LOG_CURSOR_TEXT)
         lib.mcds_log_cursor_save(self._cursor, out)
         return str(ffi.string(out).decode())
+
+    def __repr__(self) -> str:
+        return f"LogCursor.load({self.save()!r})"
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return LogCursor.load, (self.save(),)
 
     @classmethod
     def load(cls, text: Bytes) -> "LogCursor":

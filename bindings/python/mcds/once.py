@@ -7,7 +7,7 @@ from typing import Any, Awaitable, Callable, Iterator, NamedTuple, Optional, Typ
 
 from ._binding import ffi, lib
 from .block import surely, to_its_end
-from .core import Core, Opened
+from .core import Bound, Core, Opened
 from .errors import Error, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, as_short_ms,
                    as_short_option_ms, awaited, encode, encode_name, new_options, new_sized,
@@ -48,7 +48,7 @@ def open_once(core: Core, name: Bytes, *, keep: Optional[Seconds] = None,
                      tuple(options.values()))
 
 
-class RunBase:
+class RunBase(Bound):
     """What a begin has returned: the result, or the claim of the caller that does the work."""
 
     def __init__(self, plans: "OncePlans", run: Any, result: Optional[bytes],

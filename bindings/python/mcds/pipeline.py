@@ -9,7 +9,7 @@ from typing import Any, Dict, Generic, Optional, Tuple, Type, TypeVar
 from ._binding import ffi, lib
 from .array import PipelineArray, open_array
 from .cache import PipelineCache, open_cache
-from .core import Core
+from .core import Bound, Core
 from .counter import PipelineCounter, PipelineSumCounter, open_counter, open_exact, open_striped
 from .errors import Error, Invalid, check, error_of, fail
 from .handle import handle_in, new_place
@@ -34,7 +34,7 @@ DEPTH = 1024
 GROUP = 256
 
 
-class Result(Generic[T]):
+class Result(Bound, Generic[T]):
     """What an operation of a pipeline returns, when it has finished."""
 
     __slots__ = ("_pipeline", "_is_done", "_value", "_error")
@@ -45,6 +45,9 @@ class Result(Generic[T]):
         self._pipeline = pipeline
         self._is_done = False
         self._error: Optional[BaseException] = None
+
+    def __repr__(self) -> str:
+        return f"<mcds.Result {'done' if self._is_done else 'pending'}>"
 
     def done(self) -> bool:
         """Whether it has finished."""
@@ -65,7 +68,7 @@ class Result(Generic[T]):
         return self._error
 
 
-class Pipeline:
+class Pipeline(Bound):
     """Operations of any structures of one store, in flight together; they have no order.
 
     The end of the block waits for all of them, and raises the first failure.
@@ -194,6 +197,9 @@ class Pipeline:
             pipeline, self._pipeline = self._pipeline, None
             if pipeline is not None:
                 ffi.release(pipeline)
+
+    def __repr__(self) -> str:
+        return f"<mcds.Pipeline {len(self._running)} in flight>"
 
     def __enter__(self) -> "Pipeline":
         return self

@@ -13,6 +13,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable
                     Optional, ParamSpec, Tuple, TypeGuard, TypeVar, Union)
 
 from ._binding import ffi, lib
+from .core import Bound
 from .errors import Ambiguous, error_of
 from .handle import new_place
 from .wording import OPTIONS
@@ -194,7 +195,7 @@ def opens(opener: Callable[Concatenate[Any, P], Any], kind: Callable[[Any, Any],
     return method
 
 
-class Structure:
+class Structure(Bound):
     """What all structures have, however their operations run."""
 
     def __init__(self, opened: Any, runner: Any) -> None:

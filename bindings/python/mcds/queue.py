@@ -8,7 +8,7 @@ from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Opt
 
 from ._binding import ffi, lib
 from .block import surely, to_its_end
-from .core import Core, Opened
+from .core import Bound, Core, Opened
 from .errors import Error, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
                    as_short_ms, as_short_option_ms, awaited, encode_name, new_options, new_sized,
@@ -72,7 +72,7 @@ def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tr
                      tuple(options.values()), tries)
 
 
-class JobBase:
+class JobBase(Bound):
     """A claim of one job. Only one thread may use it at a time."""
 
     def __init__(self, plans: "QueuePlans", job: Any, data: bytes) -> None:

@@ -10,7 +10,7 @@ from ._binding import ffi, lib
 from .aio import Aio
 from .array import Array, open_array
 from .cache import Cache, open_cache
-from .core import Core
+from .core import Bound, Core
 from .counter import Counter, SumCounter, open_counter, open_exact, open_striped
 from .errors import Invalid, check, text
 from .ids import Ids, open_ids
@@ -46,7 +46,7 @@ class Finding:
     fix: str  #: what to do, or "" for a fact
 
 
-class Store:
+class Store(Bound):
     """A store, and its structures. Any thread may use it and them at any time.
 
     A structure is opened once and kept: `store.counter("a")` is cheap. After fork, the child opens
@@ -86,7 +86,7 @@ class Store:
     def aio(self) -> Aio:
         """The same store in the running event loop: `await store.aio.counter("a").add(1)`."""
         if self._aio is None:
-            self._aio = Aio(self._core)
+            self._aio = Aio(self._core, self._uri)
         return self._aio
 
     def pipeline(self, depth: int = 0, *, check_results: bool = True) -> Pipeline:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
+import pickle
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from typing import Callable, List
+from typing import Any, Callable, List
 
 import mcds
 import pytest
@@ -166,3 +169,30 @@ if {way!r} == "exit":
 """
     done = subprocess.run([sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nothing_of_a_store_is_copied(s: mcds.Store) -> None:
+    """Another process, or a second object with the same memory of C, could only do harm with it."""
+    s.queue("q", may_lose=True).push("j")
+    pipeline = s.pipeline()
+    bound: List[Any] = [
+        s, s.aio, pipeline, pipeline.counter("c"), pipeline.counter("c").add(1), s.counter("c"), s.aio.lock("l"), s.set("s"),
+        s.table("t"), s.lock("l").acquire(), s.semaphore("p", 1).acquire(), s.once("o").begin("k"), s.cache("c").look("k"),
+        s.queue("q", may_lose=True).next()]
+    leaves: List[Callable[[Any], Any]] = [copy.copy, copy.deepcopy, pickle.dumps]
+    for one in bound:
+        assert re.match(r"<mcds\.\w+ .*>$", repr(one))
+        for leave in leaves:
+            with pytest.raises(TypeError, match="cannot be copied or pickled: .* opens the store itself"):
+                leave(one)
+    pipeline.wait()
+
+
+def test_values_are_copied(s: mcds.Store) -> None:
+    cursor = mcds.LogCursor(1)
+    assert copy.copy(cursor).save() == pickle.loads(pickle.dumps(cursor)).save() == cursor.save()
+    with pytest.raises(mcds.Error) as caught:
+        s.counter("c").add(-1)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (str(error), error.cause, error.args) == (str(caught.value), caught.value.cause, caught.value.args)
+    assert str(error) in repr(error) and type(error) is type(caught.value)
