@@ -53,12 +53,15 @@ static void close_all(struct renewer *renewer)
     renewer->answer = -1;
 }
 
-/* The thread gets no signals: they must reach the runner. */
+/* The thread gets no signals: they must reach the runner. A fault of its own still reaches the
+ * handler of crashes. */
 static bool start_thread(struct renewer *renewer)
 {
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGSEGV);
+    (void)sigdelset(&all, SIGBUS);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
     bool is_started = pthread_create(&renewer->thread, NULL, renew_when_asked, renewer) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

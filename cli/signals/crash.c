@@ -11,12 +11,17 @@
 static struct output *output_of_crash;
 static const char *uri_of_crash;
 
+/* Whether the process itself has caused the signal, not another one. */
+static bool is_fault(const siginfo_t *info)
+{
+    return info->si_code > 0;
+}
+
 /* The signal ends the process after its handler. A fault comes again by itself, and a core then
  * shows its address. */
 static void die_after_handler(int number, const siginfo_t *info)
 {
-    bool is_fault = info->si_code > 0;
-    if (!is_fault)
+    if (!is_fault(info))
         (void)raise(number);
 }
 
@@ -37,15 +42,29 @@ static bool uses_lmdb(void)
     return strncmp(uri_of_crash, "lmdb:", strlen("lmdb:")) == 0;
 }
 
+static void say(const char *text, size_t length)
+{
+    (void)!write(STDERR_FILENO, text, length);
+}
+
+/* A fault in an lmdb: store nearly always is damage that no check has found, or a file that was cut
+ * while it is open. */
 static void tell_crash(int number, siginfo_t *info, void *context)
 {
-    static const char sentence[] =
-        "mcds: crashed while it used an lmdb: store; if the file is damaged, 'mcds doctor' "
-        "reports it\n";
+    static const char before[] = "mcds: store: ";
+    static const char after[] =
+        ": crashed while it used this file; if it is damaged or was cut, 'mcds doctor' reports "
+        "it\n";
     int saved = errno;
     (void)context;
-    if (uses_lmdb())
-        (void)!write(STDERR_FILENO, sentence, sizeof sentence - 1);
+    if (uses_lmdb()) {
+        const char *path = uri_of_crash + strlen("lmdb:");
+        say(before, sizeof before - 1);
+        say(path, strcspn(path, "?"));
+        say(after, sizeof after - 1);
+        if (is_fault(info))
+            _exit(STATUS_IO);
+    }
     die_after_handler(number, info);
     errno = saved;
 }

@@ -6,8 +6,9 @@
 
 /* Handles SIGABRT, SIGSEGV and SIGBUS from now on, also if another process sends them. If the
  * library has noted that LMDB aborts at damage, the sentence is its, and the process exits with
- * STATUS_IO. Otherwise the signal ends the process, with a sentence if it is a crash and `uri` is
- * an lmdb: store by then. Both arguments must outlive the process. */
+ * STATUS_IO. If it crashes and `uri` is an lmdb: store by then, a sentence names the file, and the
+ * process exits with STATUS_IO. Otherwise the signal ends the process. Both arguments must outlive
+ * the process. A thread that blocks SIGSEGV or SIGBUS ends the process without a sentence. */
 void crash_open(struct output *output, const char *uri);
 
 #endif

@@ -14,6 +14,9 @@ NO = 1
 IO = 74
 ROOT, TRANSACTION = 128, 144  # where a page of metadata has the root of the main tree, and its transaction
 FLAGS, LEAF = 10, 2  # where a page has its flags; the flag of a leaf
+BRANCH = 1
+EXPIRY = b"\0\0\1"  # the first bytes of a time in this century
+ONE_NODE = bytes(10) + b"".join(number.to_bytes(2, sys.byteorder) for number in (BRANCH, 18, PAGE - 8))  # the head of a page
 
 
 def number(page, at):
@@ -85,10 +88,18 @@ class DamageTest(unittest.TestCase):
         self.check("damaged")
 
     def test_an_assertion_of_lmdb_ends_with_a_sentence(self):
-        self.damage("damaged", lambda at, page: page[FLAGS] == LEAF and b":hits" not in page, bytes(16))
-        said = self.mcds("damaged", "ls", code=IO).stderr.splitlines()
-        self.assertRegex(said[-1], r"^mcds: (ls: )?store: .*/damaged: the file is damaged; restore a backup$")
+        """A branch of the expiry times, which no check of a command reads, with a single node."""
+        self.mcds("sound", "online", "beat", "site", *(f"visitor{i}" for i in range(400)), "--buckets", "7", "--width", "1d")
+        self.damage("damaged", lambda at, page: page[FLAGS] == BRANCH and self.first_key(page).startswith(EXPIRY), ONE_NODE)
+        said = self.mcds("damaged", "counter", "add", "hits", code=IO).stderr.splitlines()
+        self.assertRegex(said[-1], r"^mcds: (counter 'hits': )?store: .*/damaged: the file is damaged; restore a backup$")
         self.assertIn("Assertion", said[0])
+
+    @staticmethod
+    def first_key(page):
+        """The key of the second node of a branch: the first one has none."""
+        node = int.from_bytes(page[18:20], sys.byteorder)
+        return page[node + 8:]
 
     def test_an_overwritten_header(self):
         with open(self.path("sound"), "rb") as sound:

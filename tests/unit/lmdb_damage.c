@@ -153,6 +153,56 @@ static void no_listing_is_short_without_a_word(void **state)
     assert_true(damaged > 0);
 }
 
+/* Writes the sound file with a page of noise. In every other one, LMDB sees a leaf. */
+static void scramble(const char *path, size_t page, uint64_t seed)
+{
+    static uint8_t bytes[FILE_MAX];
+    static const uint16_t leaf = LEAF;
+    memcpy(bytes, sound, sound_length);
+    for (size_t i = 0; i < PAGE; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        bytes[page * PAGE + i] = (uint8_t)(seed >> 56);
+    }
+    if (page % 2 == 0)
+        memcpy(bytes + page * PAGE + FLAGS_AT, &leaf, sizeof leaf);
+    write_file(path, bytes, sound_length);
+}
+
+/* `outcome` is that of a key that is there. Returns whether the file was found to be damaged. */
+static bool is_found_damaged(const mcds_reply *reply, mcds_outcome outcome)
+{
+    if (reply->outcome == outcome)
+        return false;
+    assert_int_equal(reply->outcome, MCDS_OUT_FAILED);
+    assert_int_equal(reply->detail->cause, MCDS_CAUSE_DAMAGED);
+    return true;
+}
+
+static void no_key_is_absent_on_a_damaged_page(void **state)
+{
+    const struct fixture *fixture = *state;
+    size_t damaged = 0;
+    make_sound(fixture->file);
+    for (size_t page = HEADER_PAGES; page < sound_length / PAGE; page++) {
+        mcds_store *store;
+        scramble(fixture->file, page, page);
+        if (try_open(fixture->file, "", NULL, &store) != MCDS_OK)
+            continue;
+        for (int i = 1; i < KEYS; i += 9) {
+            static char value[10000];
+            char key[24];
+            (void)snprintf(key, sizeof key, "ns:key%d", i * 7919 % KEYS);
+            mcds_reply read = fetch(store, key, value, sizeof value);
+            bool is_damaged = is_found_damaged(&read, MCDS_OUT_OK);
+            mcds_reply added = put(store, MCDS_ADD, key, "another", 0);
+            assert_int_equal(is_found_damaged(&added, MCDS_OUT_NOT_STORED), is_damaged);
+            damaged += is_damaged;
+        }
+        mcds_close(store);
+    }
+    assert_true(damaged > 0);
+}
+
 /* The problem says how many items are left. */
 static void an_inspection_counts_what_is_left(void **state)
 {
@@ -271,9 +321,13 @@ static void a_lost_part_is_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_overwritten_page_in_use_is_found), TEST(no_listing_is_short_without_a_word),
-        TEST(an_inspection_counts_what_is_left),      TEST(an_overwritten_header_is_named),
-        TEST(a_damaged_file_is_not_copied),           TEST(a_lost_part_is_damage),
+        TEST(every_overwritten_page_in_use_is_found),
+        TEST(no_listing_is_short_without_a_word),
+        TEST(no_key_is_absent_on_a_damaged_page),
+        TEST(an_inspection_counts_what_is_left),
+        TEST(an_overwritten_header_is_named),
+        TEST(a_damaged_file_is_not_copied),
+        TEST(a_lost_part_is_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static struct mcds__lmdb_work begin(struct mcds__lmdb_file *file)
 {
     struct mcds__lmdb_work work = {.file = file};
     if (mcds__lmdb_write_begin(file, mcds_env_system(), in_ms(3600 * 1000), &work.txn) != 0 ||
-        mcds__lmdb_cas_load(&work) != 0 ||
+        mcds__lmdb_view(file, work.txn, &work.view) != 0 || mcds__lmdb_cas_load(&work) != 0 ||
         mdb_cursor_open(work.txn, file->items, &work.cursor) != 0)
         abort();
     mcds__buffer_init(&work.old_value, mcds_env_system(), MCDS__LMDB_VALUE_MAX);

@@ -21,6 +21,7 @@
  *     guard.c                  opens the three files of a store without overwriting anything else
  *     hold.c                   a lock on PATH itself while it is open
  *     check/pages.c            LMDB's pages as bytes: the header, and a walk over the trees
+ *     check/lookup.c           searches a key in checked pages
  *     check/check.c            detects overwritten pages, and files that were cut short
  *     limit.c                  the limit for file sizes of this process
  *     snapshot.c               reads a file without the right to write anything
@@ -39,6 +40,7 @@
 #include <sys/types.h>
 
 #include "base/buffer.h"
+#include "store/lmdb/check/lookup.h"
 #include "store/lmdb/commit/message.h"
 #include "store/lmdb/format.h"
 #include "store/lmdb/limit.h"
@@ -84,7 +86,8 @@ struct mcds__lmdb_clock {
 struct mcds__lmdb_reader {
     _Atomic bool busy;
     struct MDB_txn *txn; /* NULL, or reset while no thread owns it */
-    char apart[48];
+    struct mcds__lmdb_view view;
+    char apart[8];
 };
 
 struct mcds__lmdb_file {
@@ -202,6 +205,9 @@ uint64_t mcds__lmdb_ms_at(const struct mcds__lmdb_file *file, const mcds_env *en
 void mcds__lmdb_directory(const char *path, char *out);
 /* The reason for a code of LMDB or of the system, as a constant sentence. */
 const mcds_reason *mcds__lmdb_reason(int code);
+/* The outcome of a read that failed with such a code: if the file is damaged, a repetition fails as
+ * well. */
+mcds_outcome mcds__lmdb_unread(int code);
 /* Set the sentence for a file that cannot be opened, by a code of LMDB or errno.h. */
 int mcds__lmdb_fail_open(const char *path, int code);
 /* The same for one that does not exist, with create=0. */
@@ -306,8 +312,9 @@ int mcds__lmdb_map_reserve(struct mcds__lmdb_file *file, const mcds_env *env, bo
 struct mcds__lmdb_work {
     struct mcds__lmdb_file *file;
     struct MDB_txn *txn;
-    struct MDB_cursor *cursor; /* over the items */
-    mcds_buffer old_value;     /* of an append or a prepend */
+    struct MDB_cursor *cursor;   /* over the items */
+    struct mcds__lmdb_view view; /* of the transaction before */
+    mcds_buffer old_value;       /* of an append or a prepend */
     struct mcds__lmdb_cas cas;
     const mcds_env *clocks; /* whose clocks were read, or NULL: not read yet */
     int64_t now_ns;         /* the monotonic clock */
@@ -323,13 +330,13 @@ struct mcds__lmdb_work {
  * transaction must be aborted, and its replies discarded. */
 int mcds__lmdb_execute(struct mcds__lmdb_work *work, mcds_request *request,
                        mcds_buffer *values);
-/* The same for GET only, in a transaction of either kind. */
-int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds_env *env,
-                   mcds_request *request, mcds_buffer *values);
+/* The same for GET only, in a read transaction. */
+int mcds__lmdb_get(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader,
+                   const mcds_env *env, mcds_request *request, mcds_buffer *values);
 /* Answer a GET with MCDS_WANT_TTL without reading the clock. The value is in the map, valid until
  * the transaction ends. False: nothing was done, because the item may expire or LMDB failed. */
-bool mcds__lmdb_peek(struct mcds__lmdb_file *file, struct MDB_txn *txn, mcds_bytes key,
-                     mcds_reply *reply_out, mcds_bytes *value_out);
+bool mcds__lmdb_peek(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader,
+                     mcds_bytes key, mcds_reply *reply_out, mcds_bytes *value_out);
 /* Remove at most `count_max` items that have expired by work->now_ms. */
 int mcds__lmdb_expire(struct mcds__lmdb_work *work, uint32_t count_max);
 /* In a write transaction, before its requests: agree on the clock with others. 0 or a code. */

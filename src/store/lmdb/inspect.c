@@ -1,4 +1,5 @@
 /* Inspects an lmdb: file for people: lists its keys and reports findings. */
+#include <assert.h>
 #include <lmdb.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "base/error.h"
 #include "base/key.h"
 #include "store/finding.h"
+#include "store/lmdb/check/page.h"
 #include "store/lmdb/check/pages.h"
 #include "store/lmdb/commit/publications.h"
 
@@ -16,77 +18,69 @@
 #define MIB (1024.0 * 1024.0)
 
 struct keys {
+    mcds_bytes prefix;
+    uint64_t now_ms;
+    uint32_t visited; /* including those that have expired */
+    bool is_complete; /* there are no more */
     uint32_t count;
     struct mcds__key key[KEYS_MAX];
     struct mcds__key last; /* where to continue, after this key; empty at the start */
 };
 
-static MDB_val val_of(const struct mcds__key *key)
+static void copy_key(struct mcds__key *key, mcds_bytes at)
 {
-    return (MDB_val){key->length, (void *)(uintptr_t)key->bytes};
+    key->length = (uint8_t)at.length;
+    memcpy(key->bytes, at.data, at.length);
+    key->bytes[at.length] = '\0';
 }
 
-static bool begins_with(MDB_val at, mcds_bytes prefix)
+static bool begins_with(mcds_bytes key, mcds_bytes prefix)
 {
-    return at.mv_size >= prefix.length &&
-           (prefix.length == 0 || memcmp(at.mv_data, prefix.data, prefix.length) == 0);
+    return key.length >= prefix.length &&
+           (prefix.length == 0 || memcmp(key.data, prefix.data, prefix.length) == 0);
 }
 
-static void copy_key(struct mcds__key *key, MDB_val at)
+/* As the visit of mcds__lmdb_visit. */
+static bool gather(void *context, mcds_bytes key, mcds_bytes value)
 {
-    key->length = (uint8_t)at.mv_size;
-    memcpy(key->bytes, at.mv_data, at.mv_size);
-    key->bytes[at.mv_size] = '\0';
-}
-
-/* Gather the keys after `last`. MDB_NOTFOUND: there are no more. */
-static int lmdb_inspect_gather(MDB_cursor *cursor, mcds_bytes prefix, uint64_t now_ms,
-                               struct keys *keys)
-{
-    MDB_val at = keys->last.length > 0
-                     ? val_of(&keys->last)
-                     : (MDB_val){prefix.length, (void *)(uintptr_t)prefix.data};
-    MDB_val data;
-    MDB_cursor_op how = at.mv_size > 0 ? MDB_SET_RANGE : MDB_FIRST;
-    int code = mdb_cursor_get(cursor, &at, &data, how);
-    if (code == 0 && keys->last.length > 0 && at.mv_size == keys->last.length &&
-        memcmp(at.mv_data, keys->last.bytes, at.mv_size) == 0)
-        code = mdb_cursor_get(cursor, &at, &data, MDB_NEXT);
-    for (uint32_t i = 0; i < KEYS_MAX && code == 0; i++) {
-        if (!begins_with(at, prefix))
-            return MDB_NOTFOUND;
-        struct mcds__record record;
-        bool sound = mcds__record_read((mcds_bytes){data.mv_data, data.mv_size}, &record);
-        if (at.mv_size <= MCDS__KEY_MAX) {
-            copy_key(&keys->last, at);
-            if (!sound || record.expires_ms == MCDS__RECORD_NEVER || now_ms < record.expires_ms)
-                keys->key[keys->count++] = keys->last;
-        }
-        code = mdb_cursor_get(cursor, &at, &data, MDB_NEXT);
+    struct keys *keys = context;
+    struct mcds__record record;
+    assert(keys->visited < KEYS_MAX && keys->count <= keys->visited);
+    if (!begins_with(key, keys->prefix))
+        return false;
+    if (key.length <= MCDS__KEY_MAX && compare(key, mcds__key_bytes(&keys->last)) > 0) {
+        keys->visited++;
+        bool sound = mcds__record_read(value, &record);
+        copy_key(&keys->last, key);
+        if (!sound || record.expires_ms == MCDS__RECORD_NEVER ||
+            keys->now_ms < record.expires_ms)
+            keys->key[keys->count++] = keys->last;
     }
-    return code;
+    keys->is_complete = keys->visited < KEYS_MAX;
+    return keys->visited < KEYS_MAX;
 }
 
-static int gather_once(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
-                       struct keys *keys)
+/* Gather the keys after the last one. */
+static int gather_once(struct mcds__lmdb_file *file, const mcds_env *env, struct keys *keys)
 {
     struct mcds__lmdb_reader *reader;
-    MDB_cursor *cursor;
-    keys->count = 0;
     int code = mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + WAIT_NS, &reader);
     if (code != 0)
         return code;
-    code = mdb_cursor_open(reader->txn, file->items, &cursor);
-    if (code == 0) {
-        code = lmdb_inspect_gather(cursor, prefix, mcds__lmdb_now_ms(file, env), keys);
-        mdb_cursor_close(cursor);
-    }
+    keys->count = keys->visited = 0;
+    keys->is_complete = true;
+    keys->now_ms = mcds__lmdb_now_ms(file, env);
+    code = mcds__lmdb_view(file, reader->txn, &reader->view);
+    if (code == 0)
+        mcds__lmdb_visit(file, &reader->view,
+                         keys->last.length > 0 ? mcds__key_bytes(&keys->last) : keys->prefix,
+                         gather, keys);
     mcds__lmdb_read_end(file, reader);
     return code;
 }
 
-/* LMDB may pass over the keys of an overwritten page. So the pages that have these keys are checked
- * after all keys were visited. */
+/* The keys of damaged pages are passed over. So the pages that have these keys are checked after all
+ * keys were visited. */
 int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
                     bool (*visit)(void *context, mcds_bytes key), void *context)
 {
@@ -95,14 +89,15 @@ int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_byte
         return mcds__fail_memory("store", NULL, NULL);
     int code = 0;
     bool going_on = true;
-    while (code == 0 && going_on) {
-        code = gather_once(file, env, prefix, keys);
+    keys->prefix = prefix;
+    while (code == 0 && going_on && !keys->is_complete) {
+        code = gather_once(file, env, keys);
         for (uint32_t i = 0; i < keys->count && going_on; i++)
             going_on = visit(context, mcds__key_bytes(&keys->key[i]));
     }
     mcds__free(env, keys);
     struct mcds__lmdb_walk walk = {.prefix = prefix};
-    if (code == MDB_NOTFOUND)
+    if (code == 0 && going_on)
         code = mcds__lmdb_check(file, env, &walk);
     if (code == 0 && walk.damaged != 0)
         code = MDB_CORRUPTED;

@@ -133,7 +133,8 @@ static uint32_t backend_features(void *state)
     return MCDS_CAS_NUMBERS | MCDS_STATE_AFTER_APPEND;
 }
 
-static void read_batch(const struct backend *backend, struct MDB_txn *txn, mcds_batch *batch)
+static void read_batch(const struct backend *backend, struct mcds__lmdb_reader *reader,
+                       mcds_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_request *request = &batch->requests[i];
@@ -141,7 +142,7 @@ static void read_batch(const struct backend *backend, struct MDB_txn *txn, mcds_
         if (request->command != MCDS_GET)
             continue;
         request->reply.detail = NULL;
-        int code = mcds__lmdb_get(backend->file, txn, backend->env, request, batch->values);
+        int code = mcds__lmdb_get(backend->file, reader, backend->env, request, batch->values);
         if (code != 0)
             mcds__lmdb_answer(backend->file, request, MCDS_OUT_FAILED, mcds__lmdb_reason(code));
     }
@@ -165,9 +166,9 @@ static void read_batches(const struct backend *backend, mcds_batch *first,
             code = mcds__lmdb_read_begin(backend->file, backend->env, batch->deadline_ns,
                                          &reader);
         if (code == 0)
-            read_batch(backend, reader->txn, batch);
+            read_batch(backend, reader, batch);
         else
-            mcds__lmdb_answer_batch(backend->file, batch, MCDS_OUT_UNSENT,
+            mcds__lmdb_answer_batch(backend->file, batch, mcds__lmdb_unread(code),
                                     mcds__lmdb_reason(code));
     }
     if (reader != NULL)
@@ -196,7 +197,7 @@ static bool backend_peek(void *state, mcds_bytes key,
     mcds_bytes value;
     if (!mcds__lmdb_read_try(backend->file, &reader))
         return false;
-    bool known = mcds__lmdb_peek(backend->file, reader->txn, key, &reply, &value);
+    bool known = mcds__lmdb_peek(backend->file, reader, key, &reply, &value);
     if (known)
         see(context, &reply, value);
     mcds__lmdb_read_end(backend->file, reader);

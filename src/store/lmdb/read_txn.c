@@ -165,6 +165,8 @@ static int set_map_size(struct mcds__lmdb_file *file, uint64_t size)
 {
     assert(file->changing && !file->writing);
     MDB_envinfo info;
+    for (size_t i = 0; i < MCDS__LMDB_READERS_HERE; i++)
+        file->readers[i].view = (struct mcds__lmdb_view){0};
     int code = mdb_env_set_mapsize(file->env, (size_t)size);
     /* A failed change leaves no map; the old size fitted before. */
     if (code != 0 && mdb_env_set_mapsize(file->env, (size_t)file->map_size) != 0)

@@ -20,6 +20,10 @@ const mcds_reason *mcds__lmdb_reason(int code)
         {MDB_PANIC, MCDS__WHY(WRITE_FAILED)},
         {MDB_CORRUPTED, MCDS__WHY(FILE_DAMAGED)},
         {MDB_PAGE_NOTFOUND, MCDS__WHY(FILE_DAMAGED)},
+        {MDB_CURSOR_FULL, MCDS__WHY(FILE_DAMAGED)},
+        {MDB_INCOMPATIBLE, MCDS__WHY(FILE_DAMAGED)},
+        {MDB_BAD_DBI, MCDS__WHY(FILE_DAMAGED)},
+        {MDB_NOTFOUND, MCDS__WHY(FILE_DAMAGED)}, /* of a key that was found before */
         {MDB_MAP_RESIZED, MCDS__WHY(FILE_GROWS)},
         {ETIMEDOUT, MCDS__WHY(FILE_TIMEOUT)},
         {ENOSPC, MCDS__WHY(DISK_FULL)},
@@ -32,6 +36,12 @@ const mcds_reason *mcds__lmdb_reason(int code)
         {0, MCDS__WHY(LMDB_REFUSED)},
     };
     return mcds__reason_of(code, list, sizeof list / sizeof list[0]);
+}
+
+mcds_outcome mcds__lmdb_unread(int code)
+{
+    bool is_damage = mcds__lmdb_reason(code)->cause == MCDS_CAUSE_DAMAGED;
+    return is_damage ? MCDS_OUT_FAILED : MCDS_OUT_UNSENT;
 }
 
 void mcds__lmdb_directory(const char *path, char *out)

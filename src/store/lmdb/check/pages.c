@@ -7,28 +7,11 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "store/lmdb/check/page.h"
 
 #define LEVELS_MAX 64
 #define LOOK_PAGES 256   /* between two looks at the clock */
 #define SHALLOW_PAGES 64 /* of the unnamed database; that of mcds has one */
-/* LMDB writes page numbers as the machine has them: their width and their byte order are its own. */
-#define WORD sizeof(size_t)
-/* Offsets in every page. */
-#define FLAGS_AT (WORD + 2)
-#define LOWER_AT (WORD + 4)
-#define UPPER_AT (WORD + 6)
-#define COUNT_AT LOWER_AT /* of a long value: the number of its pages */
-#define HEAD_BYTES (WORD + 8)
-#define PAGE_BRANCH 1
-#define PAGE_LEAF 2
-#define PAGE_LONG 4 /* the first of a long value */
-#define PAGE_META 8
-#define PAGE_FIXED_LEAF (0x20 | PAGE_LEAF)
-/* In the record of a tree: two halves of a word, and five page numbers and counts. */
-#define TREE_FLAGS_AT 4
-#define TREE_ENTRIES_AT (8 + 3 * WORD)
-#define TREE_ROOT_AT (8 + 4 * WORD)
-#define TREE_BYTES (8 + 5 * WORD)
 /* Offsets in a meta page. */
 #define VERSION_AT (HEAD_BYTES + 4)
 #define MAP_SIZE_AT (HEAD_BYTES + 8 + WORD)
@@ -38,45 +21,9 @@
 #define LAST_PAGE_AT (MAIN_AT + TREE_BYTES)
 #define TRANSACTION_AT (LAST_PAGE_AT + WORD)
 #define META_BYTES (TRANSACTION_AT + WORD)
-#define METAS 2
 #define PAGE_SIZE_MAX 65536
 #define MARK UINT32_C(0xBEEFC0DE)
 #define VERSION 1
-/* In a node: its length or its page in two halves, flags or the rest of the page, the key's length. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define NODE_LOW_AT 0
-#define NODE_HIGH_AT 2
-#else
-#define NODE_LOW_AT 2
-#define NODE_HIGH_AT 0
-#endif
-#define NODE_FLAGS_AT 4
-#define NODE_KEY_LENGTH_AT 6
-#define NODE_BYTES 8
-#define NODE_LONG 1
-#define NODE_TREE 2
-#define NO_PAGE SIZE_MAX
-
-static uint16_t two_bytes(const uint8_t *at)
-{
-    uint16_t number;
-    memcpy(&number, at, sizeof number);
-    return number;
-}
-
-static uint32_t four_bytes(const uint8_t *at)
-{
-    uint32_t number;
-    memcpy(&number, at, sizeof number);
-    return number;
-}
-
-static uint64_t word(const uint8_t *at)
-{
-    size_t number;
-    memcpy(&number, at, sizeof number);
-    return number;
-}
 
 static struct mcds__lmdb_tree read_tree(const uint8_t *at)
 {
@@ -180,38 +127,6 @@ static const uint8_t *page_at(const struct walking *walking, uint64_t number)
     return walking->pages + number * walking->page_size;
 }
 
-static bool is_leaf(const uint8_t *page)
-{
-    return (two_bytes(page + FLAGS_AT) & PAGE_LEAF) != 0;
-}
-
-static uint64_t low_half(const uint8_t *node)
-{
-    return two_bytes(node + NODE_LOW_AT) | (uint64_t)two_bytes(node + NODE_HIGH_AT) << 16;
-}
-
-static uint64_t child_of(const uint8_t *node)
-{
-    uint64_t high = (uint64_t)two_bytes(node + NODE_FLAGS_AT) << 32;
-    return low_half(node) | (WORD > 4 ? high : 0);
-}
-
-static mcds_bytes key_of(const uint8_t *node)
-{
-    return (mcds_bytes){node + NODE_BYTES, two_bytes(node + NODE_KEY_LENGTH_AT)};
-}
-
-static const uint8_t *node_at(const uint8_t *page, size_t i)
-{
-    return page + two_bytes(page + HEAD_BYTES + 2 * i);
-}
-
-static size_t count_of(const uint8_t *page)
-{
-    bool has_nodes = two_bytes(page + FLAGS_AT) != PAGE_FIXED_LEAF;
-    return has_nodes ? (two_bytes(page + LOWER_AT) - HEAD_BYTES) / 2 : 0;
-}
-
 /* Whether the key of a node, and its value or the reference to it, are on its page. */
 static bool has_node(const struct walking *walking, const uint8_t *page, size_t at)
 {
@@ -261,13 +176,6 @@ static uint64_t damage_of_long_value(const struct walking *walking, const uint8_
     bool is_sound = word(page) == number && two_bytes(page + FLAGS_AT) == PAGE_LONG &&
                     four_bytes(page + COUNT_AT) >= count;
     return is_sound ? 0 : number;
-}
-
-static int compare(mcds_bytes left, mcds_bytes right)
-{
-    size_t length = left.length < right.length ? left.length : right.length;
-    int order = length > 0 ? memcmp(left.data, right.data, length) : 0;
-    return order != 0 ? order : (left.length > right.length) - (left.length < right.length);
 }
 
 /* Whether a key follows the one before it in the order of the tree. */

@@ -33,10 +33,10 @@ static void damaged(mcds_request *request)
 }
 
 /* Interpret the result of a search. *sound is false if the stored value is not a record. */
-static int lmdb_commands_take_found(int code, MDB_val data, uint64_t now_ms, struct found *out,
-                                    bool *sound)
+static int lmdb_commands_take_found(int code, mcds_bytes data, uint64_t now_ms,
+                                    struct found *out, bool *sound)
 {
-    *sound = code != 0 || mcds__record_read(bytes_of(data), &out->record);
+    *sound = code != 0 || mcds__record_read(data, &out->record);
     out->stored = code == 0 && *sound;
     if (!out->stored) {
         *out = (struct found){0};
@@ -47,23 +47,28 @@ static int lmdb_commands_take_found(int code, MDB_val data, uint64_t now_ms, str
     return 0;
 }
 
-static int lmdb_commands_find(struct mcds__lmdb_file *file, MDB_txn *txn, mcds_bytes key,
-                              uint64_t now_ms, struct found *out, bool *sound)
+static int lmdb_commands_find(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader,
+                              mcds_bytes key, uint64_t now_ms, struct found *out, bool *sound)
 {
-    MDB_val at = val(key);
-    MDB_val data = {0, NULL};
-    int code = mdb_get(txn, file->items, &at, &data);
-    return lmdb_commands_take_found(code, data, now_ms, out, sound);
+    mcds_bytes value = {NULL, 0};
+    int code = mcds__lmdb_view(file, reader->txn, &reader->view);
+    if (code == 0)
+        code = mcds__lmdb_lookup(file, &reader->view, key, &value);
+    return lmdb_commands_take_found(code, value, now_ms, out, sound);
 }
 
-/* Leaves the cursor on the item, so that a write needs no second search. */
+/* Leaves the cursor on the item, so that a write needs no second search. The pages on its path are
+ * checked as they were before the transaction. */
 static int find_to_write(struct mcds__lmdb_work *work, mcds_bytes key, struct found *out,
                          bool *sound)
 {
     MDB_val at = val(key);
     MDB_val data = {0, NULL};
-    int code = mdb_cursor_get(work->cursor, &at, &data, MDB_SET);
-    return lmdb_commands_take_found(code, data, work->now_ms, out, sound);
+    mcds_bytes before;
+    int code = mcds__lmdb_lookup(work->file, &work->view, key, &before);
+    if (code == 0 || code == MDB_NOTFOUND)
+        code = mdb_cursor_get(work->cursor, &at, &data, MDB_SET);
+    return lmdb_commands_take_found(code, bytes_of(data), work->now_ms, out, sound);
 }
 
 /* The token of the item; if it is not living, only its connection. */
@@ -89,13 +94,13 @@ static void lmdb_commands_get(const struct mcds__lmdb_file *file, const struct f
                        lmdb_commands_token_of(file, found), ttl_ms, values);
 }
 
-int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds_env *env,
-                   mcds_request *request, mcds_buffer *values)
+int mcds__lmdb_get(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader,
+                   const mcds_env *env, mcds_request *request, mcds_buffer *values)
 {
     struct found found;
     bool sound;
     uint64_t now_ms = mcds__lmdb_now_ms(file, env);
-    int code = lmdb_commands_find(file, txn, request->key, now_ms, &found, &sound);
+    int code = lmdb_commands_find(file, reader, request->key, now_ms, &found, &sound);
     if (code == 0 && sound)
         lmdb_commands_get(file, &found, now_ms, request, values);
     else if (code == 0)
@@ -103,13 +108,13 @@ int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds
     return code;
 }
 
-bool mcds__lmdb_peek(struct mcds__lmdb_file *file, struct MDB_txn *txn, mcds_bytes key,
-                     mcds_reply *reply_out, mcds_bytes *value_out)
+bool mcds__lmdb_peek(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader,
+                     mcds_bytes key, mcds_reply *reply_out, mcds_bytes *value_out)
 {
     mcds_request request = {.command = MCDS_GET, .options = MCDS_WANT_TTL, .key = key};
     struct found found;
     bool sound;
-    int code = lmdb_commands_find(file, txn, key, 0, &found, &sound);
+    int code = lmdb_commands_find(file, reader, key, 0, &found, &sound);
     if (code != 0 || !sound || (found.stored && found.record.expires_ms != MCDS__RECORD_NEVER))
         return false;
     lmdb_commands_get(file, &found, 0, &request, NULL);

@@ -135,9 +135,9 @@ static void read_left_out(struct mcds__lmdb_file *file, mcds_batch *batch,
         if (*reader == NULL)
             code = mcds__lmdb_read_begin(file, env, batch->deadline_ns, reader);
         if (code == 0)
-            code = mcds__lmdb_get(file, (*reader)->txn, env, request, batch->values);
+            code = mcds__lmdb_get(file, *reader, env, request, batch->values);
         if (code != 0)
-            mcds__lmdb_answer(file, request, MCDS_OUT_UNSENT, mcds__lmdb_reason(code));
+            mcds__lmdb_answer(file, request, mcds__lmdb_unread(code), mcds__lmdb_reason(code));
     }
 }
 

@@ -255,7 +255,9 @@ int mcds__lmdb_attempt(struct mcds__lmdb_file *file, const mcds_env *env,
     if (code != 0)
         return code;
     mcds__buffer_init_in(&work.old_value, env, MCDS__LMDB_VALUE_MAX, storage, sizeof storage);
-    code = mcds__lmdb_cas_load(&work);
+    code = mcds__lmdb_view(file, work.txn, &work.view);
+    if (code == 0)
+        code = mcds__lmdb_cas_load(&work);
     if (code == 0 && !file->clock.fixed)
         code = mcds__lmdb_clock_agree(&work);
     if (code == 0)
