@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define CAPACITY_MIN 4096
 
@@ -17,6 +18,7 @@ struct mcds_py_buffer {
     size_t capacity;
     size_t most;
     uint64_t records;
+    pid_t process;
     bool waits;
     bool counts_only;
     bool is_full;
@@ -33,6 +35,7 @@ bool mcds_py_buffer_new(size_t most, bool waits, mcds_py_buffer **out)
         return false;
     buffer->most = most;
     buffer->waits = waits;
+    buffer->process = getpid();
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&buffer->mutex, NULL);
@@ -191,6 +194,8 @@ void mcds_py_buffer_end(mcds_py_buffer *buffer)
 
 void mcds_py_buffer_stop(mcds_py_buffer *buffer)
 {
+    if (buffer->process != getpid())
+        return;
     (void)pthread_mutex_lock(&buffer->mutex);
     buffer->is_stopped = true;
     (void)pthread_cond_broadcast(&buffer->changed);

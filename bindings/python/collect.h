@@ -34,7 +34,7 @@ void mcds_py_buffer_count_only(mcds_py_buffer *buffer);
 bool mcds_py_buffer_take(mcds_py_buffer *buffer, mcds_py_buffer *out, uint32_t wait_ms);
 /* The scan has returned. */
 void mcds_py_buffer_end(mcds_py_buffer *buffer);
-/* Nobody reads any more: the scan ends at its next record. */
+/* Nobody reads any more: the scan ends at its next record. Does nothing after fork. */
 void mcds_py_buffer_stop(mcds_py_buffer *buffer);
 
 /* The context of each is an mcds_py_buffer. */

@@ -14,7 +14,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable
 
 from ._binding import ffi, lib
 from .core import Bound
-from .errors import Ambiguous, error_of
+from .errors import Error, error_of
 from .handle import new_place
 from .wording import OPTIONS
 
@@ -149,11 +149,13 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
     @functools.wraps(build)
     def method(self: O, /, *args: P.args, **kwargs: P.kwargs) -> T:
         plan = build(self, *args, **kwargs)
-        code = plan.run(store_of(self)) if plan.waits else plan.call(*plan.arguments)
+        code = PENDING
         try:
+            code = plan.run(store_of(self)) if plan.waits else plan.call(*plan.arguments)
             return plan.take(code, plan.out)
-        except Ambiguous:
-            if plan.is_in_doubt(code):
+        except BaseException as error:
+            # After an exception of a signal handler the caller has no claim either.
+            if plan.is_in_doubt(code) or not isinstance(error, Error):
                 plan.end_claim(code)
             raise
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import os
+import queue
 import struct
-import threading
 from typing import Any, AsyncIterator, Callable, Iterator, List, Optional, Tuple, TypeVar
 
 from ._binding import ffi, lib
@@ -65,6 +66,23 @@ def check_scan(code: int, buffer: Any) -> None:
         raise error_of(code)
 
 
+def keep_failure(scan: Callable[[Any], int], buffer: Any, failures: List[Error]) -> None:
+    try:
+        check_scan(scan(buffer), buffer)
+    except Error as error:
+        failures.append(error)
+
+
+def work(scan: Callable[[Any], int], buffer: Any, failures: List[Error],
+         begun: "queue.SimpleQueue[None]") -> None:
+    """A thread runs this. It does not refer to the stream."""
+    begun.put(None)
+    try:
+        keep_failure(scan, buffer, failures)
+    finally:
+        lib.mcds_py_buffer_end(buffer)
+
+
 class Stream:
     """A scan that cannot be continued with a cursor, read in parts.
 
@@ -75,47 +93,39 @@ class Stream:
     def __init__(self, scan: Callable[[Any], int]) -> None:
         self._scan = scan
         self._pid = os.getpid()
-        self._thread: Optional[threading.Thread] = None
+        self._reader: Any = None  # of the thread
         self._has_ended = False
-        self._failure: Optional[Error] = None
+        self._failures: List[Error] = []
 
     def read(self) -> Optional[List[Record]]:
         """The next part; None at the end. What was visited before a failure comes first."""
         if os.getpid() != self._pid:
             raise Invalid("the scan began before fork")
         if self._has_ended:
-            if self._failure is not None:
-                failure, self._failure = self._failure, None
-                raise failure
+            if self._failures:
+                raise self._failures.pop()
             return None
-        if self._thread is not None:
-            return self._read_thread(self._thread)
+        if self._reader is not None:
+            return self._read_thread()
         buffer = new_buffer(PART)
-        self._keep_failure(self._scan(buffer), buffer)
+        keep_failure(self._scan, buffer, self._failures)
         if not lib.mcds_py_buffer_is_full(buffer):
             self._has_ended = True
             return records(buffer)
-        self._buffer = new_buffer(PART, True)
         self._out = new_buffer()
-        self._thread = threading.Thread(target=self._work, name="mcds-scan", daemon=True)
-        self._thread.start()
+        self._begin_thread(new_buffer(PART, True))
         return []
 
-    def _keep_failure(self, code: int, buffer: Any) -> None:
-        try:
-            check_scan(code, buffer)
-        except Error as error:
-            self._failure = error
+    def _begin_thread(self, buffer: Any) -> None:
+        """The scan ends when nothing refers to the reader, also after an interrupt of close()."""
+        self._reader = ffi.gc(buffer, lib.mcds_py_buffer_stop)
+        begun: "queue.SimpleQueue[None]" = queue.SimpleQueue()
+        # A call of C, unlike Thread.start(), which an interrupt leaves half done.
+        _thread.start_new_thread(work, (self._scan, buffer, self._failures, begun))
+        begun.get()  # a thread that begins while the interpreter ends crashes it
 
-    def _work(self) -> None:
-        try:
-            self._keep_failure(self._scan(self._buffer), self._buffer)
-        finally:
-            lib.mcds_py_buffer_end(self._buffer)
-
-    def _read_thread(self, thread: threading.Thread) -> List[Record]:
-        if not lib.mcds_py_buffer_take(self._buffer, self._out, LOOK_MS):
-            thread.join()
+    def _read_thread(self) -> List[Record]:
+        if not lib.mcds_py_buffer_take(self._reader, self._out, LOOK_MS):
             self._has_ended = True
             return []
         return records(self._out)
@@ -123,8 +133,8 @@ class Stream:
     def close(self) -> None:
         """End the scan at its next element."""
         self._has_ended = True
-        if self._thread is not None and os.getpid() == self._pid:
-            lib.mcds_py_buffer_stop(self._buffer)
+        if self._reader is not None:
+            lib.mcds_py_buffer_stop(self._reader)
 
     def __iter__(self) -> Iterator[Record]:
         try:

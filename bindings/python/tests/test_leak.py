@@ -1,4 +1,5 @@
-"""An exception of a signal handler, at any place of a call, leaves no handle of C open."""
+"""An exception of a signal handler, at any place of a call, leaves no handle of C open, and no claim
+that no caller has."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import gc
 import os
 import sys
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import mcds
 import pytest
@@ -145,4 +146,64 @@ def test_an_interrupt_of_open(opener: Callable[..., mcds.Store], frozen: None) -
     while interrupted(number, work):
         assert closed_in_the_end(before), number
         number += 1
+    assert number > 10
+
+
+def queue(s: mcds.Store) -> mcds.Queue:
+    return s.queue("q", may_lose=True)
+
+
+def is_unfilled(s: mcds.Store) -> bool:
+    try:
+        return s.cache("c").look("k").release()
+    except mcds.Busy:
+        return False
+
+
+#: What claims, and whether nothing is claimed.
+CLAIMS: Dict[str, Tuple[Callable[[mcds.Store], Any], Callable[[mcds.Store], bool]]] = {
+    "lock": (lambda s: s.lock("l", ttl=600).try_acquire(), lambda s: s.lock("l").holder() is None),
+    "semaphore": (lambda s: s.semaphore("p", 1, ttl=600).try_acquire(),
+                  lambda s: s.semaphore("p", 1).holders() == []),
+    "begin": (lambda s: s.once("o").begin("k"), lambda s: s.once("o").get("k") is None),
+    "waiting begin": (lambda s: s.once("o").begin("k", wait=1), lambda s: s.once("o").get("k") is None),
+    "cache": (lambda s: s.cache("c").look("k"), is_unfilled),
+    "job": (lambda s: queue(s).next(), lambda s: queue(s).count().claimed == 0),
+    "waiting for a job": (lambda s: queue(s).next(wait=1), lambda s: queue(s).count().claimed == 0),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_an_interrupt_leaves_no_claim(name: str, s: mcds.Store) -> None:
+    claim, is_free = CLAIMS[name]
+    queue(s).push("j")
+    number = 0
+    while interrupted(number, lambda: claim(s)):
+        assert is_free(s), number
+        number += 1
+    assert number > 5 and not is_free(s)
+
+
+def test_an_interrupt_leaves_no_thread(frozen: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread of a large scan ends soon after the loop, also if the interrupt comes in its end."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # that of pytest keeps the frames
+    def visit_some() -> None:
+        for _ in s.set("s"):
+            break
+
+    def threads() -> int:
+        return len(os.listdir("/proc/self/task"))
+
+    number = -1
+    before = threads()
+    with mcds.open("memory:") as s:
+        s.set("s").update(b"%d" % i * 200 for i in range(1000, 2000))
+        is_interrupted = True
+        while is_interrupted:
+            number += 1
+            is_interrupted = interrupted(number, visit_some)
+            until = time.monotonic() + 60
+            while threads() != before and time.monotonic() < until:
+                time.sleep(0.0001)
+            assert threads() == before, number
     assert number > 10
