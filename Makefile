@@ -17,7 +17,7 @@ demo: ## counts an access log with two processes
 test: ## every test; installs missing packages first
 	tools/test
 
-test-busy: ## every test with six busy loops beside it
+test-busy: ## the tests that CI runs, with six busy loops beside them
 	tools/test-busy
 
 asan tsan msan: ## every test under a sanitizer; msan without lmdb and TLS
