@@ -1,4 +1,6 @@
 /* Queue: mcds_queue_made_with, a read of the numbers. */
+#include <assert.h>
+
 #include "base/error.h"
 #include "structures/queue/queue.h"
 
@@ -30,14 +32,15 @@ static const struct mcds__operation_kind made_with_kind = {
 static int read_stripes(mcds_store *store, const char *name, uint32_t *stripes_out)
 {
     struct queue_made_with read;
+    read.numbers.stripes = 0;
     mcds__operation_begin(&read.base, &made_with_kind, store, name, 0);
     mcds__queue_init_map(&read.map, store, name);
     int result = mcds__map_get_begin(&read.get, &read.map, mcds__queue_numbers_element())
                      ? mcds__call_launch(&read.base, NULL)
                      : mcds__fail_memory("queue", name, made_with_kind.verb);
     mcds__map_destroy(&read.map);
-    if (result == MCDS_OK)
-        *stripes_out = read.numbers.stripes;
+    assert(result != MCDS_OK || read.numbers.stripes > 0);
+    *stripes_out = read.numbers.stripes;
     return result;
 }
 
