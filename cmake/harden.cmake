@@ -45,8 +45,8 @@ if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
         $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-D_FORTIFY_SOURCE=2>)
 endif()
 
-# An executable that the loader can put anywhere. The address sanitizer adds so many addresses to a
-# program that putting them right would take a third of the time of a short command.
+# Build position-independent executables. The address sanitizer adds so many addresses to a program
+# that relocating them would take a third of the time of a short command.
 if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize=address")
     check_pie_supported(LANGUAGES C)
 endif()

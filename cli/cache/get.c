@@ -93,7 +93,7 @@ static void keep_claim(void *context)
     signals_close_calls();
 }
 
-/* The sentence of the library is of interest where the value could not be stored. */
+/* Reports why the library could not store the value, and the effect. */
 static void complain_of(const struct getting *getting, const char *effect)
 {
     char said[FAILURE_CAPACITY];

@@ -40,7 +40,7 @@ struct claim {
     bool is_strict;
     bool retries_failed;
     enum after after;
-    bool was_ended; /* COMMAND, and it may have done a part of its work */
+    bool was_ended; /* COMMAND did not end by itself, and may have done a part of its work */
     bool was_cut;   /* the output was longer than any result, or than the store takes */
     struct transcript transcript;
     const struct command *command;
@@ -233,19 +233,20 @@ static void claim_ended(void *handle, int status, enum command_end end)
     claim->was_cut = claim->after == AFTER_FINISH && transcript_is_cut(&claim->transcript);
 }
 
-/* A release that was lost is reported by the caller. */
+/* NULL: the claim was lost, which the caller reports. */
 static const char *describe_unstored(struct claim *claim, int result)
 {
     if (result == MCDS_LOST || result == MCDS_EXPIRED)
         return NULL;
     (void)snprintf(claim->said, sizeof claim->said,
-                   "the result %s, and when the claim ends the next caller %s",
-                   result == MCDS_AMBIGUOUS ? "may not have been stored" : "was not stored",
+                   "the result %s the next caller after the end of the claim %s",
+                   result == MCDS_AMBIGUOUS ? "may not have been stored; if it was not,"
+                                            : "was not stored:",
                    claim->is_strict ? "exits with 79" : "runs the command again");
     return claim->said;
 }
 
-/* How a command was ended, and what the release leads to. */
+/* What follows for the next caller from a command that was ended. */
 static const char *describe_abandoned(struct claim *claim, int result)
 {
     const char *when = result == MCDS_OK          ? ""

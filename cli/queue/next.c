@@ -63,8 +63,10 @@ static const char *describe_return(const struct command *command, const mcds_job
     if (result == MCDS_OK)
         return tries > 0 && job->tries >= tries ? "is dead, after its last try"
                                                 : "was given back";
-    return result == MCDS_AMBIGUOUS ? "may have been given back, or its claim ends by itself"
-                                    : "is handed out again when its claim ends";
+    return result == MCDS_AMBIGUOUS
+               ? "may have been given back; if not, it is handed out again when "
+                 "its claim ends"
+               : "is handed out again when its claim ends";
 }
 
 /* Gives the job back if it cannot be printed: without the receipt, no command could. */

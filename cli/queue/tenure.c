@@ -90,7 +90,7 @@ static void write_job_id(const struct worker *worker, char out[MCDS_QUEUE_JOB_TE
     (void)snprintf(out, MCDS_QUEUE_JOB_TEXT, "%s", part != NULL ? part + 1 : "");
 }
 
-/* Decides what the release reports. `how` COMMAND has ended is for the user. */
+/* Decides what the release reports to the store. `how` describes the end of COMMAND to the user. */
 static void decide(struct worker *worker, const char *how, bool is_done, uint64_t again_ms)
 {
     char id[MCDS_QUEUE_JOB_TEXT];
@@ -157,7 +157,7 @@ static int worker_release(void *handle, mcds_permit *permit)
     int64_t until_ns = watch_now_ns() + TELL_MAX_NS;
     bool is_in_doubt = false;
     if (!worker->job.is_held) {
-        worker->how[0] = '\0'; /* a renewal has reported that it was lost */
+        worker->how[0] = '\0'; /* a renewal has reported that the job was lost */
         return MCDS_OK;
     }
     int result = tell_end(worker);
@@ -257,7 +257,7 @@ static void worker_ended(void *handle, int status, enum command_end end)
                end != END_BY_US ? number_of(worker->command, OPTION_DELAY, AGAIN_MS) : 0);
 }
 
-/* What a release leads to that the store has carried out. */
+/* What becomes of the job if the store has carried out the release. */
 static void describe_fate(const struct worker *worker, char *out, size_t capacity)
 {
     char delay[DURATION_CAPACITY];
@@ -272,7 +272,7 @@ static void describe_fate(const struct worker *worker, char *out, size_t capacit
         (void)snprintf(out, capacity, "the job is due again at once");
 }
 
-/* The same if the reply was lost, or if the store has not carried it out. */
+/* What becomes of the job if the reply was lost, or if the store has not carried out the release. */
 static void describe_failed(const struct worker *worker, bool is_in_doubt, char *out,
                             size_t capacity)
 {
@@ -289,7 +289,7 @@ static void describe_failed(const struct worker *worker, bool is_in_doubt, char 
                        worker->is_last ? " will be" : "");
 }
 
-/* What has become of the job. NULL: nothing that the user must know. */
+/* What has become of the job; NULL: there is nothing to report. */
 static const char *worker_released(void *handle, int result)
 {
     struct worker *worker = handle;

@@ -14,9 +14,9 @@ struct worker {
     int64_t give_up_ns; /* if no job has come until then, the worker ends */
     bool is_over;       /* that time has passed, or the queue is empty */
     bool is_wait_told;  /* to a user at a terminal */
-    /* How COMMAND has ended for this job decides what the release reports to the store. */
-    bool is_done; /* done; else again */
-    bool is_last; /* again makes the job dead */
+    /* What the release reports to the store; the end of COMMAND decides it. */
+    bool is_done; /* true: done; false: again */
+    bool is_last; /* the last try: again makes the job dead */
     uint64_t again_ms;
     struct losses losses;
     char how[128]; /* job, end and try, for the sentence after the release */

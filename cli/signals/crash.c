@@ -11,14 +11,14 @@
 static struct output *output_of_crash;
 static const char *uri_of_crash;
 
-/* Whether the process itself has caused the signal, not another one. */
+/* Whether this process has caused the signal, and no other process has sent it. */
 static bool is_fault(const siginfo_t *info)
 {
     return info->si_code > 0;
 }
 
-/* The signal ends the process after its handler. A fault comes again by itself, and a core then
- * shows its address. */
+/* Lets the signal end the process after the handler has returned. A fault occurs again by itself,
+ * so that a core dump shows its address. */
 static void die_after_handler(int number, const siginfo_t *info)
 {
     if (!is_fault(info))

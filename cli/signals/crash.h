@@ -4,11 +4,12 @@
 
 #include "io/output.h"
 
-/* Handles SIGABRT, SIGSEGV and SIGBUS from now on, also if another process sends them. If the
- * library has noted that LMDB aborts at damage, the sentence is its, and the process exits with
- * STATUS_IO. If it crashes and `uri` is an lmdb: store by then, a sentence names the file, and the
- * process exits with STATUS_IO. Otherwise the signal ends the process. Both arguments must outlive
- * the process. A thread that blocks SIGSEGV or SIGBUS ends the process without a sentence. */
+/* Handles SIGABRT, SIGSEGV and SIGBUS from now on, even if another process sends them. If the
+ * library has noted that LMDB aborts because of damage, the handler of SIGABRT prints the message
+ * of the library, and the process exits with STATUS_IO. If the process crashes and `uri` is then
+ * that of an lmdb: store, a sentence names the file, and the process exits with STATUS_IO.
+ * Otherwise the signal ends the process. Both arguments must live until the process ends. If a
+ * thread blocks SIGSEGV or SIGBUS, its crash ends the process without a sentence. */
 void crash_open(struct output *output, const char *uri);
 
 #endif

@@ -20,11 +20,11 @@ extern "C" {
  * operation cannot run in time, it returns MCDS_TIMEOUT and has changed nothing.
  *
  * Drive each pipeline that has operations in flight: call mcds_pipeline_next or _poll until it is
- * idle. A call may wait for the operations of a pipeline on the same handle of a table, a set or a
- * queue, and on the same exact counter. So may an operation of another pipeline. If nobody drives
- * the pipeline, one that waits continues after a quarter of its timeout, and usually the next ones
- * do not wait. A flush of a counter then ends with MCDS_BUSY. A visitor that calls the library on
- * the handle of its own scan waits like this too.
+ * idle. Calls, and operations of other pipelines, may wait for these operations if they use the
+ * same handle of a table, a set or a queue, or the same exact counter. If nobody drives the
+ * pipeline, a call that waits continues after a quarter of its timeout, and later calls usually do
+ * not wait. A flush of an exact counter waits for its whole timeout, and returns MCDS_BUSY. Calls
+ * that the visitor of a scan makes on the handle of this scan may wait in the same way.
  *
  *   for (uint64_t i = 0; i < count; i++) {
  *       result = mcds_counter_add_start(counter, 1, NULL, pipeline, i);

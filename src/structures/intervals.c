@@ -80,7 +80,7 @@ uint64_t mcds__intervals_at(const struct mcds__intervals *intervals, int64_t at_
     return mcds__tally_at(time_or_now_ms(intervals, at_ms), intervals->width_ms);
 }
 
-/* Refuses a time before 1970, and a clock. */
+/* Refuses a time before 1970. Refuses a clock before 1970, unless one interval is for all time. */
 static int check_at_ms(const struct mcds__intervals *intervals,
                        const struct mcds__operation_kind *kind, int64_t at_ms)
 {

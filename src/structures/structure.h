@@ -70,8 +70,8 @@ int mcds__check_payloads(const struct mcds__operation_kind *kind, const char *na
  * compare-and-set; `why` says what it cannot do. */
 int mcds__check_cas(const struct mcds__operation_kind *kind, const struct mcds__handle *handle,
                     const mcds_reason *why);
-/* Returns MCDS_OK, or MCDS_IO with the sentence set if the wall clock is before 1970: no time that
- * is stored is negative. */
+/* Returns MCDS_OK, or MCDS_IO with the sentence set if the wall clock is before 1970, because no
+ * stored time may be negative. */
 int mcds__check_wall(const struct mcds__operation_kind *kind,
                      const struct mcds__handle *handle);
 #endif

@@ -253,7 +253,7 @@ class OnceTest(unittest.TestCase):
         self.fixture.stop_server()
         self.go()
         said = caller.communicate(timeout=LIMIT_S)[1]
-        self.assertIn(b"the result was not stored, and when the claim ends", said)
+        self.assertIn(b"the result was not stored: the next caller after the end of the claim", said)
         self.assertNotIn(b"overlapped", said)
         self.assertEqual(caller.returncode, 0)
         self.fixture.start_server()

@@ -53,8 +53,8 @@ class AioLease(Tenure):
         return self._export()
 
     def _keep_for(self, here: object, lease_ms: int, task: "asyncio.Task[Any]") -> None:
-        """Renew until the block has ended. Release where its statement has ended without __aexit__,
-        which an exception at its beginning skips."""
+        """Renew until the block has ended. If its statement ends without a call of __aexit__, because
+        of an exception before the first instruction of __aexit__, release the lease."""
         keeper = asyncio.ensure_future(self._keep(lease_ms, task))
         loop = keeper.get_loop()
 
@@ -71,7 +71,7 @@ class AioLease(Tenure):
         self._statement = weakref.ref(here, over)
 
     def _stop(self) -> None:
-        """Renew no longer."""
+        """End the renewal."""
         if self._keeper is not None:
             self._keeper.cancel()
             self._keeper = None

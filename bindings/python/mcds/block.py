@@ -46,15 +46,16 @@ async def to_its_end(future: "asyncio.Future[T]") -> T:
         raise
 
 
-#: The end of the with statement that has just begun in this thread.
+#: A weak reference to the __exit__ or __aexit__ of the with statement that this thread began last.
 _begun = threading.local()
 
 
 class _Ending:
     """The method that ends a block. Each with statement gets an object of its own.
 
-    The statement gets it before it calls __enter__, and lets go of it when the block is left in any
-    way, also by an interrupt before the first instruction of the method. A traceback does not keep it.
+    The statement gets the object before it calls __enter__. It drops the object when the block is left
+    in any way, even by an interrupt before the first instruction of the method. A traceback has no
+    reference to the object.
     """
 
     def __init__(self, method: Callable[..., object]) -> None:
@@ -74,7 +75,7 @@ def ending(method: F) -> F:
 
 
 def statement(block: object) -> object:
-    """In __enter__: an object that lives as long as the with statement. An ExitStack has none: the
-    block itself."""
+    """Called in __enter__. Returns an object that lives as long as the with statement. An ExitStack
+    keeps no such object; then this is the block itself."""
     end: "Optional[functools.partial[object]]" = getattr(_begun, "end", lambda: None)()
     return end if end is not None and end.args[0] is block else block

@@ -65,7 +65,7 @@ class Core:
             place = new_place(noun)
             check(getattr(lib, f"mcds_{noun}_open")(self.handle, name, options, place))
             opened = Opened(handle_in(place), name, options, kept)
-            # Before others can add to it: an interrupt may follow.
+            # An interrupt may come between these lines: close() must know each counter in use.
             if noun == "counter" and (options.flags & lib.MCDS_COUNTER_EXACT or options.copies > 1):
                 self._exact.append(opened)
             self._opened[whole] = opened
@@ -91,7 +91,7 @@ class Core:
             raise failures[0]
 
     def _end(self, failures: List[Error]) -> None:
-        """Repeated after an interrupt, and made by several threads, it does nothing twice that counts."""
+        """Close everything. It is safe to repeat this after an interrupt, and in several threads."""
         with self._lock:
             self.handle = ffi.NULL
         for function in self._at_close:

@@ -17,8 +17,8 @@ def text(pointer: object) -> str:
 class Error(Exception):
     """A call has failed. Nothing was changed, unless the class says otherwise.
 
-    The attributes are the members of ``mcds_last_error()``; what is unknown is "" or 0. Of a time, the
-    texts are in seconds and the numbers in milliseconds.
+    The attributes are the members of ``mcds_last_error()``; what is unknown is "" or 0. Times in texts
+    are in seconds, and times in numbers in milliseconds.
 
     >>> try:
     ...     mcds.open("nowhere:")
@@ -47,7 +47,7 @@ class Error(Exception):
 
     @property
     def message(self) -> str:
-        """The sentence, also that of `str()` and `repr()`."""
+        """The whole message, which `str()` and `repr()` contain too."""
         return str(self.args[0])
 
     @message.setter
@@ -162,7 +162,7 @@ NUMBERS = ("os_error", "wanted_min", "wanted_max", "found_number")
 
 
 def speak_python(error: Error) -> None:
-    """Let the sentence have the names of Python. A failure without name and option means that the store is closed."""
+    """Put the names and units of Python into an error. Without name and option, the store is closed."""
     reason = to_python(error.reason)
     if error.cause == "ARGUMENT_MISSING" and not error.name and not error.option:
         reason = "the store is closed"

@@ -1,7 +1,7 @@
-"""Handles of C, which no exception leaves open.
+"""Handles of C that no exception leaves open.
 
-A signal handler may raise after each call of Python or C. So the object that closes a handle exists
-before the call that opens it, and no code of Python runs where a handle is closed.
+A signal handler may raise an exception after each call of Python or C. So the object that closes a
+handle exists before the call that opens the handle, and no Python code runs while a handle is closed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from ._binding import ffi, lib
 
 
 def new_place(noun: str) -> Any:
-    """Where a call puts a handle, or a buffer. It is closed when nothing refers to the place, and by
-    ffi.release(place)."""
+    """A place into which a call writes a handle or a buffer. ffi.release(place) closes the handle, as
+    does the end of the last reference to the place."""
     return ffi.gc(ffi.new(f"mcds_{noun} **"), getattr(lib, f"mcds_py_close_{noun}"))
 
 
 def handle_in(place: Any) -> Any:
-    """The handle that a call has put there. It keeps the place, until ffi.release(handle)."""
+    """The handle that a call has written into the place. It refers to the place until
+    ffi.release(handle)."""
     return ffi.gc(place[0], functools.partial(operator.is_, place))

@@ -153,8 +153,8 @@ class Store(Bound):
     def close(self) -> None:
         """Write what exact counters hold, and close everything that is open on the store.
 
-        Where the write of several counters fails, the first exception is raised, and its
-        `__notes__` are those of the others. The store is closed then too.
+        If several writes fail, the first exception is raised, and its `__notes__` name the others.
+        The store is closed in this case too.
         """
         self._core.close()
 

@@ -1,10 +1,10 @@
-"""The sentences of the library, with the names and units of Python."""
+"""Replaces the names and units of C in the messages of the library by those of Python."""
 
 from __future__ import annotations
 
 import re
 
-#: The times that the library names in milliseconds. The arguments of Python are in seconds.
+#: Names of times in the library, which are in milliseconds, and in Python, where they are in seconds.
 OPTIONS = {"lease_ms": "ttl", "hold_ms": "seconds", **{f"{name}_ms": name for name in (
     "ahead", "at", "chunk", "delay", "failed", "fill", "flush", "keep", "late", "nothing",
     "patience", "per", "period", "remember", "retention", "run", "settle", "spread", "stale",
@@ -30,7 +30,7 @@ def seconds(ms: str) -> str:
 
 
 def must_be(found: Match) -> str:
-    """None is the default in Python, as 0 in C."""
+    """Where 0 selects the default in C, None does in Python."""
     wanted = found[2]
     if RANGE.fullmatch(wanted):
         wanted = re.sub(r"\d+", lambda number: seconds(number[0]), wanted) + " seconds"
@@ -45,7 +45,7 @@ def differs(found: Match) -> str:
 
 
 def to_python(reason: str) -> str:
-    """A clause of the library in the words of Python."""
+    """A reason of the library with the names and units of Python."""
     for name, ours in NAMES.items():
         reason = reason.replace(name, ours)
     reason = AT_MOST.sub(lambda found: f"at most {seconds(found[1])}, {seconds(found[2])} s after", reason)

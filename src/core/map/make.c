@@ -16,7 +16,8 @@ static uint64_t maker_of(const struct mcds__map_making *making)
     return (uint64_t)(uintptr_t)making;
 }
 
-/* One operation of a handle creates it; the others wait. One that is held up creates it too. */
+/* One operation of a handle creates the structure, and the others wait. An operation that is held
+ * up creates the structure too. */
 static bool map_make_claim(struct mcds__map_making *making, struct mcds__map *map,
                            const struct mcds__operation *operation)
 {

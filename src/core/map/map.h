@@ -131,7 +131,7 @@ struct mcds__map {
     _Atomic uint64_t maker;  /* the operation that is creating the root; 0: none */
     _Atomic uint64_t growing[MCDS__MAP_REWRITES_MAX];   /* keys that this handle is rewriting */
     _Atomic uint32_t under_way[MCDS__MAP_REWRITES_MAX]; /* bytes in flight, by key */
-    _Atomic uint32_t left_alone[MCDS__MAP_REWRITES_MAX]; /* those that nobody drives */
+    _Atomic uint32_t left_alone[MCDS__MAP_REWRITES_MAX]; /* of those: not waited for */
     _Atomic uint64_t looks_wanted[MCDS__MAP_LOOK_WORDS]; /* bits: the next append looks */
     _Atomic uint64_t founder; /* the update that reads the root; 0: none */
     bool has_guess;           /* the assumed depth of keys that it has not seen */

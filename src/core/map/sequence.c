@@ -80,11 +80,11 @@ bool mcds__map_is_held_up(const struct mcds__operation *operation)
            operation->deadline_ns - mcds__store_timeout_ns(operation->store) / 4 * 3;
 }
 
-/* Join the line of the place, or sleep. What it waits for may be in a pipeline that nobody drives.
- * So a waiting call, and the first of a pipeline that has nothing under way, continue after a part
- * of their time. At its deadline, an update that has asked continues too, since it may be in the
- * key already. Other operations of a pipeline end: if thousands of them continued at once, all
- * would be late. */
+/* Join the line of the place, or sleep. The operation that an update waits for may be in a pipeline
+ * that nobody drives. So a waiting call continues after a quarter of its timeout, and so does the
+ * first operation of a pipeline that has nothing in flight. An update that has sent its request
+ * continues at its deadline, because its record may be in the key already. Other operations of a
+ * pipeline end: if thousands of them continued at once, all would be late. */
 static bool wait_at(const struct mcds__map_update *update, struct mcds__operation *operation,
                     const void *place, enum mcds__step *step_out)
 {

@@ -12,8 +12,8 @@ void mcds__map_take_number(struct mcds__map_update *update);
 void mcds__map_give_number(struct mcds__map_update *update);
 int64_t mcds__map_take_place(struct mcds__map *map, int64_t wall_ns);
 
-/* Whether an operation has waited for a part of its time, probably for a pipeline that nobody
- * drives. */
+/* Whether an operation has waited for a quarter of its timeout. It is then held up, probably by a
+ * pipeline that nobody drives. */
 bool mcds__map_is_held_up(const struct mcds__operation *operation);
 
 /* Whether the key that holds the hash at this depth must be rewritten at this size: it has grown
@@ -26,8 +26,8 @@ bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth);
 /* The bytes that this handle has in flight to the key, and perhaps to a few others. */
 _Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash,
                                             uint32_t depth);
-/* An operation that was held up has found so many bytes in flight. While there are as many, and
- * until the next rewriting begins, no operation waits. */
+/* An operation that was held up has seen this number of bytes in flight. No operation waits while
+ * the number is the same, until the next rewriting begins. The mark of this rewriting is erased. */
 void mcds__map_leave_alone(struct mcds__map *map, uint64_t hash, uint32_t depth,
                            uint32_t bytes);
 uint32_t mcds__map_bytes_left_alone(struct mcds__map *map, uint64_t hash, uint32_t depth);

@@ -33,7 +33,7 @@
 #include "structures/limit/limit.h"
 
 #define SLOTS MCDS__LIMIT_SLOTS
-/* A number is read until sixteen later slots have begun, by clocks within SLACK_MS. */
+/* A number is read until sixteen later slots have begun, by clocks at most SLACK_MS apart. */
 #define LIFE_SLOTS (2 * SLOTS + 1)
 #define SLACK_MS 60000
 /* Between the add and the increment, a number vanishes only if the store evicts it. */

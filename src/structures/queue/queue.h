@@ -84,8 +84,8 @@ struct mcds__queue_range mcds__queue_range(mcds_queue *queue, uint32_t stripe);
 uint64_t mcds__queue_incarnation(mcds_queue *queue);
 /* The number of stripes; 0: not known. */
 uint32_t mcds__queue_stripes(mcds_queue *queue);
-/* The stripe of a use, which is one of queue->push or queue->next. *is_other_out, or NULL: the
- * handle has changed to it just now. */
+/* The stripe of a use, which is one of queue->push or queue->next. *is_other_out, if it
+ * is not NULL: whether the handle has just changed to this stripe. */
 uint32_t mcds__queue_pick_stripe(mcds_queue *queue, struct mcds__queue_stay *stay,
                                  bool *is_other_out);
 /* The stripe was used. */
@@ -196,12 +196,12 @@ static inline bool mcds__queue_is_receipt(const mcds_job *job)
            job->number < (uint64_t)MCDS__JOBS_NUMBER_MAX;
 }
 
-/* The map of the queue with this name; mcds__map_destroy. */
+/* Initialises the map of the queue with this name. End it with mcds__map_destroy. */
 void mcds__queue_init_map(struct mcds__map *map, mcds_store *store, const char *name);
 /* Checks the arguments that all calls on a job have. */
 int mcds__queue_check(const mcds_queue *queue, const struct mcds__operation_kind *kind,
                       uint64_t delay_ms);
-/* The same, and the clock, for calls that store a time or compare one. */
+/* Checks the clock too, for calls that store a time or compare one. */
 int mcds__queue_check_timed(const mcds_queue *queue, const struct mcds__operation_kind *kind,
                             uint64_t delay_ms);
 

@@ -10,8 +10,9 @@
 #include "base/reason.h"
 #include "store/lmdb/commit/slots.h"
 
-/* A sender checks whether the owner of the write lock has died, first after the one time, later
- * after the other. A check that comes before the answer costs two context switches. */
+/* A sender checks whether the owner of the write lock has died. The first interval is
+ * DEATH_CHECK_NS; it doubles up to DEATH_CHECK_MAX_NS. A check before the answer costs two context
+ * switches. */
 #define DEATH_CHECK_NS (10 * NS_PER_MS)
 #define DEATH_CHECK_MAX_NS (80 * NS_PER_MS)
 /* If all slots are taken, a writer is woken when one becomes free. The process that was woken

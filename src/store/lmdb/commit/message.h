@@ -6,8 +6,8 @@
 
 #include "mcds/backend.h"
 
-/* A batch that does not fit is not posted: its process waits for the write lock. So a rewritten key
- * of a map should fit, because each commit has one owner. */
+/* A larger batch is not posted: its process waits until it holds the write lock, and then makes a
+ * commit of its own. So a rewritten key of a map should fit. */
 #define MCDS__LMDB_MESSAGE_BYTES 32768
 #define MCDS__LMDB_MESSAGE_REQUESTS MCDS_BATCH_MAX
 

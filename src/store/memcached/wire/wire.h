@@ -88,7 +88,7 @@ static inline enum mcds__parse mcds__wire_line(const char *bytes, size_t length,
 }
 
 /* ttl_ms as memcached expects it: whole seconds, rounded up; absolute beyond thirty days. At most
- * thirty days if the clock is before 2020, or so late that memcached's times end (2037). */
+ * thirty days if the clock is before 2020, or less than thirty days before memcached's times end. */
 uint64_t mcds__wire_exptime(uint64_t ttl_ms, int64_t wall_s);
 
 /* The meaning of an error line; PARSE_BROKEN: a valid request cannot cause it. */
