@@ -9,7 +9,8 @@
 
 /* Adds lines of standard input that begin with $1, each after the text $2, in the format $3. What the
  * store or the configuration has is never expanded by the shell, as the words of compgen -W are. An
- * argument with a minus belongs after --. In an open quote a line is added as it is, if it can be.
+ * argument with a minus belongs after --. In an open quote, a line is added without
+ * further quotes, and only if it has none of the characters that the quote would change.
  * Readline itself quotes the names of files. */
 static const char add_lines[] = "# bash completion for mcds\n"
                                 "_mcds_lines() {\n"

@@ -120,8 +120,8 @@ static void copy_word(struct scan *scan)
     }
 }
 
-/* Refuses a word that the system's shell would not pass on. A word with quotes is shorter than what
- * was typed. */
+/* Refuses a word that the system's shell would take as an operator. A word in quotes is shorter than
+ * the bytes that were typed, and is not refused. */
 static void check_operator(struct scan *scan, const char *word)
 {
     static const char *const operators[] = {"|", "||", "&&", ";", "&", ">", ">>", "<"};

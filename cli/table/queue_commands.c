@@ -71,7 +71,7 @@ const struct verb queue_verbs[] = {
      .print = queue_print_changed,
      .done = "done",
      .help =
-         "Report that the job of RECEIPT is done, and erase it, also if it has become dead. "
+         "Report that the job of RECEIPT is done, and erase it, even if it has become dead. "
          "Exits with 79 if the job has become dead, if another worker has claimed it "
          "since, if it was done before, or if the store has lost it. The job is not handed "
          "out again in any of these cases."},

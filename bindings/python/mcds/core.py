@@ -17,13 +17,13 @@ KEPT = 1024
 
 
 class Bound:
-    """What cannot leave the process in which its store was opened."""
+    """A base of objects that cannot leave the process that has opened their store."""
 
     __slots__ = ()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(f"{self!r} cannot be copied or pickled: it belongs to a store that this process "
-                        "has opened; another process opens the store itself")
+                        "has opened; another process must open the store itself")
 
 
 class Opened:

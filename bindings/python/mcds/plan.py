@@ -282,7 +282,7 @@ def as_ms(span: Optional[Seconds], name: str, bits: int = 63) -> int:
         ms = span / MS if isinstance(span, datetime.timedelta) else span * 1000
         is_negative = ms < 0
     except TypeError:
-        raise TypeError(f"{name} must be seconds or a timedelta, not {type(span).__name__}") from None
+        raise TypeError(f"{name} must be a number of seconds or a timedelta, not {type(span).__name__}") from None
     if is_negative:
         raise ValueError(f"{name} must not be negative")
     if ms != ms:
@@ -298,8 +298,8 @@ def as_short_ms(span: Optional[Seconds], name: str) -> int:
 
 
 def as_option_ms(span: Optional[Seconds], name: str, bits: int = 63) -> int:
-    """The same for an option whose 0 is C's default. A span that has come to 0 is refused: its caller
-    means an end, not 15 seconds, or no end at all."""
+    """The same for an option for which 0 selects the default in C. A span of 0 is refused: it may be the
+    rest of a time that has passed, and must not select a default of 15 seconds or of no end."""
     ms = as_ms(span, name, bits)
     if ms == 0 and span is not None:
         raise ValueError(f"{name} must not be 0; None selects the default")
@@ -317,15 +317,15 @@ def as_time_ms(when: Optional[When], name: str) -> int:
         return 0
     if isinstance(when, datetime.datetime):
         if when.tzinfo is None:
-            raise ValueError(f"{name} is a datetime without a zone")
+            raise ValueError(f"{name} must be a datetime with a time zone")
         return (when - EPOCH) // MS
     try:
         ms = when * 1000
         fits_in = -(1 << 62) < ms < 1 << 62
     except TypeError:
-        raise TypeError(f"{name} must be a datetime or Unix time, not {type(when).__name__}") from None
+        raise TypeError(f"{name} must be a datetime or a Unix time, not {type(when).__name__}") from None
     if not fits_in:
-        raise ValueError(f"{name} is not a number, or too far away")
+        raise ValueError(f"{name} is not a number, or is out of range")
     return round(ms)
 
 

@@ -183,7 +183,7 @@ def test_nothing_of_a_store_is_copied(s: mcds.Store) -> None:
     for one in bound:
         assert re.match(r"<mcds\.\w+ .*>$", repr(one))
         for leave in leaves:
-            with pytest.raises(TypeError, match="cannot be copied or pickled: .* opens the store itself"):
+            with pytest.raises(TypeError, match="cannot be copied or pickled: .* must open the store itself"):
                 leave(one)
     pipeline.wait()
 

@@ -153,9 +153,10 @@ struct mcds__lmdb_file {
     uint32_t next_slot; /* the first one of the publication list that was not checked yet */
     uint32_t taken_count;
     struct mcds__lmdb_taken taken[MCDS__LMDB_PUBLICATIONS_MAX];
-    struct mcds__lmdb_message posted;  /* the last one of this process, */
-    struct mcds__lmdb_message fetched; /* and of another one. They are large for a stack */
-    bool synced;                       /* whether LMDB syncs each commit now */
+    /* Messages, which are too large for a stack: to the owner of the write lock, and from others. */
+    struct mcds__lmdb_message posted;
+    struct mcds__lmdb_message fetched;
+    bool synced;     /* whether LMDB syncs each commit now */
     bool cas_joined; /* this process has skipped all cas numbers that were reserved */
     /* The value of `commits` when an empty commit last made freed pages reusable. */
     uint64_t recycled;
