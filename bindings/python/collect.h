@@ -15,8 +15,8 @@ typedef struct mcds_py_record {
 
 typedef struct mcds_py_buffer mcds_py_buffer;
 
-/* False: no memory. `most`: with so many bytes in it a buffer is full. A waiting one keeps its writer then until
- * mcds_py_buffer_take() has emptied it; another one ends the scan. */
+/* False: no memory. A buffer is full when it has `most` bytes. The writer of a full buffer waits until
+ * mcds_py_buffer_take() has emptied it. If the buffer is not one that waits, the scan ends. */
 bool mcds_py_buffer_new(size_t most, bool waits, mcds_py_buffer **out);
 /* No scan may use it any more. */
 void mcds_py_buffer_free(mcds_py_buffer *buffer);
@@ -34,7 +34,7 @@ void mcds_py_buffer_count_only(mcds_py_buffer *buffer);
 bool mcds_py_buffer_take(mcds_py_buffer *buffer, mcds_py_buffer *out, uint32_t wait_ms);
 /* The scan has returned. */
 void mcds_py_buffer_end(mcds_py_buffer *buffer);
-/* Nobody reads any more: the scan ends at its next record. Does nothing after fork. */
+/* Ends the scan at its next record, because nobody reads the buffer. Does nothing after fork. */
 void mcds_py_buffer_stop(mcds_py_buffer *buffer);
 
 /* The context of each is an mcds_py_buffer. */

@@ -53,8 +53,8 @@ static void tell_crash(int number, siginfo_t *info, void *context)
 {
     static const char before[] = "mcds: store: ";
     static const char after[] =
-        ": crashed while it used this file; if it is damaged or was cut, 'mcds doctor' reports "
-        "it\n";
+        ": mcds crashed while it used this file; if the file is damaged or was truncated, "
+        "'mcds doctor' reports that\n";
     int saved = errno;
     (void)context;
     if (uses_lmdb()) {

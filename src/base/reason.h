@@ -174,7 +174,7 @@
     E(FILE_READ_ONLY, NO_PERMISSION, EACCES, "the file may only be read")                      \
     E(FILE_REMOVED, FILE_REPLACED, ESTALE,                                                     \
       "the file has been removed or replaced; end all programs that use it")                   \
-    X(LMDB_REFUSED, OTHER, "LMDB refused; 'mcds doctor' reports damage of the file")            \
+    X(LMDB_REFUSED, OTHER, "LMDB refused; 'mcds doctor' checks the file for damage")               \
     X(WRITTEN_TOO_FAST, CONTENDED, "it is written faster than it can be copied")               \
     X(NO_PROC, NO_PROC, "/proc is not mounted here, and the copy is opened by it")             \
     X(UNWRITTEN_IN_TIME, TIMEOUT, "the deadline passed before it could be written")            \

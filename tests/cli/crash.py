@@ -8,7 +8,7 @@ import unittest
 from fixture import HANDLED, LIMIT_S, Fixture, ProcessTest, has_sanitizer, is_possible
 
 MCDS = os.path.abspath(sys.argv[1])
-SENTENCE = "mcds: store: {}: crashed while it used this file; if it is damaged or was cut, 'mcds doctor' reports it\n"
+SENTENCE = "mcds: store: {}: mcds crashed while it used this file; if the file is damaged or was truncated, 'mcds doctor' reports that\n"
 IO = 74
 
 

@@ -62,7 +62,7 @@ static bool has_key(const struct mcds__lmdb_file *file, const uint8_t *page,
            key_of(node).length <= file->page_size - at - NODE_BYTES;
 }
 
-/* As is_sound_page, but for the nodes. */
+/* NULL: damage. This checks what is_sound_page checks, except the nodes. */
 static const uint8_t *page_of(const struct mcds__lmdb_file *file,
                               const struct mcds__lmdb_view *view, uint64_t number)
 {
@@ -79,7 +79,7 @@ static const uint8_t *page_of(const struct mcds__lmdb_file *file,
 }
 
 /* Of the nodes from `from` on, the number of those whose keys are not after `key`. False: damage.
- * *order_out: that of the last one of these. */
+ * *order_out: how `key` compares with the last of these keys. */
 static bool search_page(const struct mcds__lmdb_file *file, const uint8_t *page, size_t from,
                         mcds_bytes key, size_t *count_out, int *order_out)
 {

@@ -11,7 +11,7 @@
 struct MDB_txn;
 struct mcds__lmdb_file;
 
-/* The pages of "items" as one transaction sees them. Zero: of none. */
+/* The pages of "items" as one transaction sees them. All zero: of no transaction. */
 struct mcds__lmdb_view {
     uint64_t transaction;
     const uint8_t *pages; /* in the map */
@@ -28,8 +28,8 @@ int mcds__lmdb_view(const struct mcds__lmdb_file *file, struct MDB_txn *txn,
 /* 0: *value_out is in the map. Otherwise a code of LMDB. */
 int mcds__lmdb_lookup(const struct mcds__lmdb_file *file, struct mcds__lmdb_view *view,
                       mcds_bytes key, mcds_bytes *value_out);
-/* Visit the keys from `from` on in their order, until visit returns false. Pages that are damaged are
- * passed over. A value that is damaged is {NULL, 0}. */
+/* Visit the keys from `from` on in their order, until visit returns false. Damaged pages are skipped.
+ * A damaged value is {NULL, 0}. */
 void mcds__lmdb_visit(const struct mcds__lmdb_file *file, const struct mcds__lmdb_view *view,
                       mcds_bytes from,
                       bool (*visit)(void *context, mcds_bytes key, mcds_bytes value),
