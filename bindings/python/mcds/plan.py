@@ -325,7 +325,7 @@ def as_time_ms(when: Optional[When], name: str) -> int:
     except TypeError:
         raise TypeError(f"{name} must be a datetime or a Unix time, not {type(when).__name__}") from None
     if not fits_in:
-        raise ValueError(f"{name} is not a number, or is out of range")
+        raise ValueError(f"{name} is not a number, or is too far from 1970")
     return round(ms)
 
 
