@@ -110,7 +110,8 @@ static int long_value(const struct mcds__lmdb_file *file, const struct mcds__lmd
                       const uint8_t *reference, mcds_bytes *value)
 {
     uint64_t number = word(reference);
-    uint64_t count = (value->length + HEAD_BYTES + file->page_size - 1) / file->page_size;
+    uint64_t count = ((uint64_t)value->length + HEAD_BYTES + file->page_size - 1) /
+                     file->page_size;
     if (number < METAS || number >= view->end || count > view->end - number)
         return MDB_PAGE_NOTFOUND;
     const uint8_t *page = view->pages + number * file->page_size;

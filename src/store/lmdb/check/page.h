@@ -66,9 +66,9 @@ static inline bool is_leaf(const uint8_t *page)
     return (two_bytes(page + FLAGS_AT) & PAGE_LEAF) != 0;
 }
 
-static inline uint64_t low_half(const uint8_t *node)
+static inline uint32_t low_half(const uint8_t *node)
 {
-    return two_bytes(node + NODE_LOW_AT) | (uint64_t)two_bytes(node + NODE_HIGH_AT) << 16;
+    return two_bytes(node + NODE_LOW_AT) | (uint32_t)two_bytes(node + NODE_HIGH_AT) << 16;
 }
 
 static inline uint64_t child_of(const uint8_t *node)
