@@ -3,7 +3,8 @@
 A case is cases/NAME.sh with NAME.out, NAME.err and NAME.exit. It runs under sh in an empty folder
 with an empty store of its own; `run ARGS` shows, runs and prints the exit code of one mcds. A
 first line "# store: STORE" keeps a case from the other stores; what it prints is the same on all.
-A first line "# not with tsan: REASON" skips the case in a build with the thread sanitizer.
+A first line "# not with tsan: REASON" leaves the case out of a build with the thread sanitizer, and "# not with
+asan: REASON" with the address sanitizer.
 """
 
 import argparse
@@ -28,21 +29,22 @@ set -u
 """
 
 
-def has_thread_sanitizer(mcds):
+def sanitizers_of(mcds):
     with open(mcds, "rb") as program:
-        return b"__tsan_init" in program.read()
+        code = program.read()
+    return [name for name in ("asan", "tsan") if f"__{name}_init".encode() in code]
 
 
 def names(store, mcds, wanted):
-    tsan = has_thread_sanitizer(mcds)
+    left_out = tuple(f"# not with {name}: " for name in sanitizers_of(mcds))
     for file in sorted(os.listdir(CASES)):
         name, extension = os.path.splitext(file)
         if extension != ".sh" or (wanted and name not in wanted):
             continue
         with open(os.path.join(CASES, file), encoding="utf-8") as case:
             first = case.readline().strip()
-        if tsan and first.startswith("# not with tsan: "):
-            print(f"golden: {name} skipped: " + first.removeprefix("# not with tsan: "))
+        if left_out and first.startswith(left_out):
+            print(f"golden: {name} is left out: " + first.partition(": ")[2])
             continue
         if not first.startswith("# store: ") or first == "# store: " + store:
             yield name

@@ -1,3 +1,4 @@
+# not with asan: cli/matrix gives each verb wrong words, and usage the parser
 # what every verb says to names, options and arguments that are none
 verbs() {
     cat <<END

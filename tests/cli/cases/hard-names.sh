@@ -1,3 +1,4 @@
+# not with asan: the case bytes has such names, for every verb
 # names of 300 bytes, with line ends, with quotes: kept apart, and shown so that they can be typed
 long=$(printf '%0300d' 7)
 crlf=$(printf 'a\r\nb')
