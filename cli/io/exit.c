@@ -50,7 +50,8 @@ const char *advice_on(int result)
     case MCDS_UNAVAILABLE:
         return "; 'mcds doctor' reports more";
     case MCDS_CORRUPT:
-        return "; choose another NAME or namespace (-N)";
+        return "; if its value was damaged, restore a backup; otherwise choose another NAME or "
+               "namespace (-N)";
     case MCDS_PROTOCOL:
         return "; is this the port of a memcached server?";
     default:

@@ -9,7 +9,8 @@
     X(STATUS_NO, 1,                                                                            \
       "a clean no: absent, another value, a free lock, problems found by doctor")              \
     X(STATUS_USAGE, 64, "the command line or an argument is wrong")                            \
-    X(STATUS_DATA, 65, "bad data: not a number, too big, not written by mcds, a bad line")     \
+    X(STATUS_DATA, 65,                                                                         \
+      "bad data: not a number, too big, damaged, not written by mcds, a bad line")             \
     X(STATUS_UNREACHABLE, 69, "the store cannot be reached, or did not answer in time")        \
     X(STATUS_INTERNAL, 70,                                                                     \
       "out of memory or of another resource; or mcds-lock-guard was killed, and COMMAND too")  \
@@ -18,7 +19,8 @@
     X(STATUS_BUSY, 75, "the lock is held by another, or the wait ran out; -E changes it")      \
     X(STATUS_PROTOCOL, 76, "the store cannot do this, or its server is not memcached")         \
     X(STATUS_LOST, 79, "lost: the lease, and COMMAND was stopped; or data that must exist")    \
-    X(STATUS_AMBIGUOUS, 80, "the reply was lost: it may have been applied, or may still be")   \
+    X(STATUS_AMBIGUOUS, 80,                                                                    \
+      "the reply was lost, or the key is damaged: it may have been applied, or may still be")  \
     X(STATUS_CANNOT_RUN, 126, "COMMAND cannot be run")                                         \
     X(STATUS_NOT_FOUND, 127, "there is no such COMMAND")
 

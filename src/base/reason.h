@@ -83,6 +83,8 @@
     X(KEY_IN_DOUBT, REPLY_LOST,                                                                \
       "a reply was lost, and its key is missing: it is not made yet, or it was made and is "   \
       "gone")                                                                                  \
+    X(CHANGE_UNREADABLE, DAMAGED, "its key holds bytes that mcds did not write, or that are damaged, " \
+      "so whether the change counts cannot be read; if they are damaged, restore a backup")    \
     X(MADE_MEANWHILE, CONTENDED, "its key was made by others meanwhile")                       \
     X(CHANGED_TOO_OFTEN, CONTENDED, "others have changed it too often meanwhile")              \
     X(VALUE_GONE, GONE,                                                                        \
@@ -414,8 +416,7 @@
     X(CLAIM_WITHOUT_EXPIRY, UNSUPPORTED,                                                       \
       "the store may keep a claim beyond its time (use memcached 1.6.18 or newer)")            \
     X(FILL_FAILED, CALLBACK_FAILED, "the source could not be read")                            \
-    X(FILL_FAILED_BEFORE, CALLBACK_FAILED,                                                     \
-      "the source could not be read; no caller tries again yet")                               \
+    X(FILL_FAILED_BEFORE, CALLBACK_FAILED, "the source could not be read; no caller tries again yet")  \
     X(FILLING, HELD, "another caller is filling the key")                                      \
     X(KEY_HELD, HELD, "a writer holds the key")                                                \
     X(CLAIM_OVER, LEASE_OVER,                                                                  \
@@ -436,8 +437,7 @@
     X(LEASE_LOST_BEFORE, LEASE_OVER, "this lease was lost before")                             \
     X(LEASE_EMPTY, BAD_LEASE, "this lease holds nothing")                                      \
     X(LEASE_TEXT_DAMAGED, BAD_LEASE, "the text is not a lease, or a part of it is missing or changed")                        \
-    X(LEASE_TEXT_NEWER, NEWER,                                                                 \
-      "the text was written by a newer version of mcds: upgrade this program")                 \
+    X(LEASE_TEXT_NEWER, NEWER, "the text was written by a newer version of mcds: upgrade this program") \
     X(LEASE_OF_OTHER_STORE, BAD_LEASE,                                                         \
       "the lease belongs to a lock of this name in another store; open the store by the URI "  \
       "with which the lease was acquired")                                                     \

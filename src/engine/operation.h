@@ -245,6 +245,17 @@ static inline enum mcds__step mcds__operation_mistime(struct mcds__operation *op
     return mcds__operation_explain(operation, result, detail);
 }
 
+/* Finish as AMBIGUOUS after a result that does not say whether the change counts. CORRUPT: no reply was
+ * lost, but the key cannot be read. */
+static inline enum mcds__step mcds__operation_doubt(struct mcds__operation *operation)
+{
+    assert(operation->result != MCDS_OK);
+    if (operation->result == MCDS_CORRUPT)
+        operation->detail = MCDS__WHY(CHANGE_UNREADABLE);
+    operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
 /* A value came without a CAS token: the server has begun to run without compare-and-set. */
 enum mcds__step mcds__operation_lack_cas(struct mcds__operation *operation);
 /* Finish with MCDS_INVALID: the structure was made with another value of an option. */

@@ -14,7 +14,9 @@ NO = 1
 IO = 74
 ROOT, TRANSACTION = 128, 144  # where a page of metadata has the root of the main tree, and its transaction
 FLAGS, LEAF = 10, 2  # where a page has its flags; the flag of a leaf
-BRANCH = 1
+BRANCH, LONG = 1, 4
+HEAD = 16  # bytes at the start of a page
+AMBIGUOUS, DATA = 80, 65
 EXPIRY = b"\0\0\1"  # the first bytes of a time in this century
 ONE_NODE = bytes(10) + b"".join(number.to_bytes(2, sys.byteorder) for number in (BRANCH, 18, PAGE - 8))  # the head of a page
 
@@ -31,17 +33,21 @@ class DamageTest(unittest.TestCase):
         self.mcds("sound", "counter", "add", "hits")
         self.mcds("sound", "set", "add", "big", data="".join(f"{i}\n" for i in range(20000)))
 
-    def mcds(self, file, *words, data="", code=0):
-        done = subprocess.run([MCDS, "--timeout", "60s", "-s", "lmdb:./" + file, *words], env=self.environment, cwd=self.fixture.folder,
+    def run_mcds(self, file, *words, data=""):
+        return subprocess.run([MCDS, "--timeout", "60s", "-s", "lmdb:./" + file, *words], env=self.environment, cwd=self.fixture.folder,
                               input=data, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+
+    def mcds(self, file, *words, data="", code=0):
+        done = self.run_mcds(file, *words, data=data)
         self.assertEqual(done.returncode, code, (words, done))
         return done
 
     def path(self, file):
         return os.path.join(self.fixture.folder, file)
 
-    def damage(self, name, is_hit, filled=bytes(PAGE)):
-        """Copies the store and overwrites the pages for which is_hit is true, but neither the metadata nor the root."""
+    def damage(self, name, is_hit, filled=bytes(PAGE), start=0):
+        """Copies the store and overwrites the pages for which is_hit is true, from `start` on, but neither the metadata nor the
+        root."""
         with open(self.path("sound"), "rb") as sound:
             content = bytearray(sound.read())
         metas = [content[i * PAGE:(i + 1) * PAGE] for i in (0, 1)]
@@ -49,7 +55,7 @@ class DamageTest(unittest.TestCase):
         for at in range(2, len(content) // PAGE):
             page = slice(at * PAGE, (at + 1) * PAGE)
             if at != number(newest, ROOT) and is_hit(at, content[page]):
-                content[page.start:page.start + len(filled)] = filled
+                content[page.start + start:page.start + len(filled)] = filled[start:]
         with open(self.path(name), "wb") as copy:
             copy.write(content)
 
@@ -94,6 +100,20 @@ class DamageTest(unittest.TestCase):
         said = self.mcds("damaged", "counter", "add", "hits", code=IO).stderr.splitlines()
         self.assertRegex(said[-1], r"^mcds: (counter 'hits': )?store: .*/damaged: the file is damaged; restore a backup$")
         self.assertIn("Assertion", said[0])
+
+    def test_a_damaged_value_is_no_lost_reply(self):
+        """The change is stored in a key that cannot be read any more."""
+        self.mcds("sound", "queue", "push", "jobs", data="".join(f"{'j' * 40}{i}\n" for i in range(60)))
+        self.mcds("sound", "set", "add", "s", data="".join(f"{'e' * 40}{i}\n" for i in range(150)))
+        self.damage("damaged", lambda at, page: page[FLAGS] == LONG, start=HEAD + 184)
+        self.mcds("damaged", "doctor")
+        unreadable = "so whether the change counts cannot be read; if they are damaged, restore a backup; it may have been"
+        self.assertIn(unreadable, self.mcds("damaged", "set", "add", "s", "zz", code=AMBIGUOUS).stderr)
+        done = self.run_mcds("damaged", "queue", "next", "jobs")  # the first look may find the damage
+        self.assertIn(done.returncode, (AMBIGUOUS, DATA), done)
+        self.assertEqual(unreadable in done.stderr, done.returncode == AMBIGUOUS, done)
+        said = self.mcds("damaged", "set", "has", "s", "5", code=DATA).stderr
+        self.assertIn("if its value was damaged, restore a backup; otherwise choose another NAME or namespace (-N)", said)
 
     @staticmethod
     def first_key(page):

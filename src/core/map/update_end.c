@@ -7,9 +7,8 @@ enum mcds__step mcds__map_finish(struct mcds__map_update *update,
                                  struct mcds__operation *operation, int result,
                                  const mcds_reason *detail)
 {
-    if (update->doubt && result != MCDS_OK)
-        result = MCDS_AMBIGUOUS;
-    return mcds__operation_explain(operation, result, detail);
+    (void)mcds__operation_explain(operation, result, detail);
+    return update->doubt && result != MCDS_OK ? mcds__operation_doubt(operation) : MCDS__DONE;
 }
 
 enum mcds__step mcds__map_finish_waiting(struct mcds__map_update *update,
@@ -49,8 +48,7 @@ enum mcds__step mcds__map_finish_failed(const struct mcds__map_update *update,
                                         struct mcds__operation *operation)
 {
     assert(operation->result != MCDS_OK);
-    operation->result = update->doubt ? MCDS_AMBIGUOUS : operation->result;
-    return MCDS__DONE;
+    return update->doubt ? mcds__operation_doubt(operation) : MCDS__DONE;
 }
 
 enum mcds__step mcds__map_fail(struct mcds__map_update *update,

@@ -363,10 +363,8 @@ static enum mcds__step next_take_record(struct mcds__queue_next *next)
     enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
     if (step != MCDS__DONE)
         return step;
-    if (next->base.result != MCDS_OK && next->base.result != MCDS_LOST) {
-        next->base.result = MCDS_AMBIGUOUS;
-        return step;
-    }
+    if (next->base.result != MCDS_OK && next->base.result != MCDS_LOST)
+        return mcds__operation_doubt(&next->base);
     if (next->claim_code > 0)
         return use_claim(next);
     next->job->is_held = false;
