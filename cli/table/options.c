@@ -320,7 +320,8 @@ const struct parameter options[OPTION_COUNT] = {
                                "open file descriptor of the token"),
     [OPTION_ON_LOST] = TEXT(
         NONE, "on-lost", "CMD", 0,
-        "run 'sh -c CMD' once when the lease is lost or cannot be renewed; killed after 10s"),
+        "run 'sh -c CMD' once when the lease is lost or cannot be renewed, but not when mcds "
+        "crashes; killed after 10s"),
     [OPTION_BAIL] = FLAG(NONE, "bail", "end at the first line whose exit code is not 0"),
     [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
 };
