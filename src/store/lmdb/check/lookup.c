@@ -41,7 +41,10 @@ int mcds__lmdb_view(const struct mcds__lmdb_file *file, MDB_txn *txn,
         code = mcds__lmdb_entry_get(txn, file->root, "items", &record);
     if (code != 0 || record.length != TREE_BYTES)
         return code != 0 ? code : MDB_CORRUPTED;
+    /* Another process may have written more pages since, and the file may be larger than the map. */
     view->end = (uint64_t)info.me_last_pgno + 1;
+    if (view->end > info.me_mapsize / file->page_size)
+        view->end = info.me_mapsize / file->page_size;
     const uint8_t *tree = record.data;
     view->root = word(tree + TREE_ROOT_AT);
     const uint8_t *page = page_around(file, view, tree);
