@@ -98,17 +98,6 @@ int report_not_run(struct output *output, const struct command *command, int rea
     return status;
 }
 
-/* The library's sentence ends with the doubt where it has no other reason. */
-static size_t length_without_doubt(const char *sentence)
-{
-    const char *doubt = strchr(mcds_strerror(MCDS_AMBIGUOUS), ';');
-    size_t length = strlen(sentence);
-    size_t doubted = doubt != NULL ? strlen(doubt) : 0;
-    bool has_doubt = doubted > 0 && length >= doubted &&
-                     strcmp(sentence + length - doubted, doubt) == 0;
-    return has_doubt ? length - doubted : length;
-}
-
 /* Prints the change that may have been made, and the remedy. */
 static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command,
                       const struct answer *answer)
@@ -121,7 +110,7 @@ static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command
     char what[24] = "it";
     if (command->verb->start == counter_take)
         (void)snprintf(what, sizeof what, "%" PRId64, answer->number);
-    size_t end = length_without_doubt(sentence);
+    size_t end = strlen(sentence);
     (void)snprintf(sentence + end, SENTENCE_MAX - end,
                    "; %s may have been %s, or may still be: check before you repeat it", what,
                    done);

@@ -348,9 +348,17 @@ int mcds__fail_plain(const mcds_error *error)
 {
     mcds_error failed = *error;
     failed.cause = error_cause_of(error->result);
-    failed.reason = error->result == MCDS_BUSY ? text_of(failed.cause)
-                    : error->result == MCDS_IO ? "the store refused, and gave no reason"
-                                               : mcds_strerror(error->result);
+    switch (error->result) {
+    case MCDS_BUSY:
+    case MCDS_AMBIGUOUS: /* the result says what is in doubt */
+        failed.reason = text_of(failed.cause);
+        break;
+    case MCDS_IO:
+        failed.reason = "the store refused, and gave no reason";
+        break;
+    default:
+        failed.reason = mcds_strerror(error->result);
+    }
     return mcds__fail_with(&failed);
 }
 

@@ -348,7 +348,7 @@ static const struct row rows[] = {
       .noun = "counter",
       .name = "x",
       .verb = "add"},
-     "counter 'x': add: the reply was lost; it may have been applied, or may still be"},
+     "counter 'x': add: the reply was lost"},
     {add_without_a_way,
      {.result = MCDS_UNAVAILABLE,
       .cause = MCDS_CAUSE_UNREACHABLE,
