@@ -25,7 +25,7 @@
 #define PIECE_MS 50
 #define SILENCES 4      /* connect timeouts that a listing waits for one line, */
 #define TIMEOUTS 1024   /* and in all */
-#define SLACK 4         /* pieces, of the first and last and those on the way */
+#define SLACK 100       /* pieces that a busy client has read and not looked at */
 #define PIECES_MAX 6000 /* far too many: the server hangs up */
 
 struct dripper {
