@@ -167,12 +167,16 @@ static int worker_release(void *handle, mcds_permit *permit)
         (void)poll(NULL, 0, TELL_PAUSE_MS);
         result = tell_end(worker);
     }
+    /* No later call may report the loss. */
+    worker->is_gone = result == MCDS_LOST && mcds_last_error()->cause == MCDS_CAUSE_GONE;
+    if (worker->is_gone)
+        losses_add(&worker->losses, worker->command);
     /* Whatever the result, this worker is finished with the job. */
     static const mcds_job empty = MCDS_JOB_INIT;
     worker->job = empty;
-    return !is_in_doubt || result == MCDS_OK ? result
-           : result == MCDS_LOST             ? MCDS_OK
-                                             : MCDS_AMBIGUOUS;
+    if (worker->is_gone || (is_in_doubt && result == MCDS_LOST))
+        return MCDS_OK;
+    return is_in_doubt && result != MCDS_OK ? MCDS_AMBIGUOUS : result;
 }
 
 static int64_t worker_remaining_ms(const void *handle, const mcds_permit *permit)
@@ -262,7 +266,9 @@ static void describe_fate(const struct worker *worker, char *out, size_t capacit
 {
     char delay[DURATION_CAPACITY];
     format_duration(worker->again_ms, delay);
-    if (worker->is_done)
+    if (worker->is_gone)
+        (void)snprintf(out, capacity, "the store has lost the job");
+    else if (worker->is_done)
         (void)snprintf(out, capacity, "the job is done");
     else if (worker->is_last)
         (void)snprintf(out, capacity, "the job is dead");

@@ -17,6 +17,7 @@ struct worker {
     /* What the release reports to the store; the end of COMMAND decides it. */
     bool is_done; /* true: done; false: again */
     bool is_last; /* the last try: again makes the job dead */
+    bool is_gone; /* the release has found that the store has lost the part of the job */
     uint64_t again_ms;
     struct losses losses;
     char how[128]; /* job, end and try, for the sentence after the release */

@@ -369,6 +369,19 @@ class QueueTest(ProcessTest):
         self.queue("drop", "q")
         self.queue("count", "q", code=1)
 
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file loses no part")
+    def test_a_server_that_is_flushed_meanwhile(self):
+        """The report of the job finds the loss, and no later call does."""
+        lost = r"mcds: queue 'q': work: [^\n]*the store has lost some of its jobs: [^\n]*\n"
+        flush = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{self.fixture.socket}'); " \
+            "s.sendall(b'flush_all\\r\\n'); s.recv(9)"
+        for code in "0", "3":
+            self.push("a", "b")
+            worker = self.worker("--until-empty", program=("sh", "-c", f'{sys.executable} -c "$0"; exit {code}', flush))
+            self.assertEqual(self.end(worker), 79)
+            failed = f"mcds: queue 'q': job [0-9.]*: the command has exited with 3 at try 1: the store has lost the job\n"
+            self.assertRegex(worker.stderr.read(), "^" + ("" if code == "0" else failed) + lost + "$")
+
     @unittest.skipUnless(STORE == "memcached", "an lmdb file is not started later")
     def test_a_server_that_is_started_later(self):
         self.fixture.stop_server()

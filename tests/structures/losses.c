@@ -527,12 +527,42 @@ static void a_list_made_again_is_lost(struct suite *suite)
     mcds_list_close(list);
 }
 
+/* The previous job is in another part than the next one. */
+static void a_worker_finds_its_queue_gone(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "q");
+    char bytes[1000] = "job";
+    mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
+    mcds_queue *queue = NULL;
+    mcds_job job = MCDS_JOB_INIT, other = MCDS_JOB_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    struct raw_key root = raw_key(suite, MCDS__TAG_QUEUE, name, -1);
+    options.flags = MCDS_QUEUE_MAY_LOSE;
+    int result = mcds_queue_open(suite->store, name, &options, &queue);
+    skip_if_unsupported(result);
+    CHECK_RESULT(MCDS_OK, result);
+    for (int i = 0; i < 40; i++)
+        CHECK(MCDS_OK, suite, mcds_queue_push, queue, ((mcds_bytes){bytes, sizeof bytes}), 0);
+    CHECK(MCDS_OK, suite, mcds_queue_next, queue, 0, &job, &value);
+    do
+        CHECK(MCDS_OK, suite, mcds_queue_next, queue, 0, &other, &value);
+    while (other.part == job.part);
+    assert_int_equal(raw_delete(suite, &root), MCDS_OUT_OK);
+    CHECK(MCDS_AMBIGUOUS, suite, mcds_queue_next, queue, 0, &job, &value);
+    CHECK(MCDS_LOST, suite, mcds_queue_next, queue, 0, &job, &value);
+    assert_true(job.was_lost && !job.is_held);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_queue_next, queue, 0, &job, &value);
+    mcds_value_free(&value);
+    mcds_queue_close(queue);
+}
+
 static const struct suite_case cases[] = {
     CASE_TWICE(a_writer_finds_the_count_gone),     CASE_TWICE(a_cursor_counts_a_loss_once),
     CASE_TWICE(a_smaller_count_is_not_kept),       CASE_TWICE(a_pusher_finds_the_count_gone),
     CASE_TWICE(the_last_parts_are_missed),         CASE_TWICE(a_log_goes_on_after_a_loss),
     CASE_TWICE(a_list_goes_on_after_a_loss),       CASE_TWICE(a_list_without_parts_is_lost),
     CASE_TWICE(the_root_of_a_list_is_added_again), CASE_TWICE(a_list_made_again_is_lost),
+    CASE_TWICE(a_worker_finds_its_queue_gone),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

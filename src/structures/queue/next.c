@@ -226,18 +226,27 @@ static enum mcds__step ask_done_record(struct mcds__queue_next *next)
                                                              : next_fail_memory(next);
 }
 
+/* The store has lost the part of the previous job: report the loss after its done record. */
+static enum mcds__step lose_held(struct mcds__queue_next *next)
+{
+    assert(next->job->is_held && next->base.result == MCDS_LOST);
+    mcds__queue_note(next->work.queue, next->job->incarnation, next->job->part,
+                     MCDS__QUEUE_FINISHED);
+    next->job->was_lost = true;
+    next->claim_code = CLAIM_LOST;
+    return ask_done_record(next);
+}
+
 /* The store has lost the part, which this worker passes over from now on. */
 static enum mcds__step report_loss(struct mcds__queue_next *next)
 {
-    mcds_job *job = next->job;
+    const mcds_job *job = next->job;
+    if (job->is_held && job->incarnation == next->incarnation && job->part == next->part)
+        return lose_held(next);
     assert(next->base.result == MCDS_LOST);
     mcds__queue_explain_loss(&next->base);
     mcds__queue_note(next->work.queue, next->incarnation, next->part, MCDS__QUEUE_FINISHED);
-    if (!job->is_held || job->incarnation != next->incarnation || job->part != next->part)
-        return MCDS__DONE;
-    job->was_lost = true;
-    next->claim_code = CLAIM_LOST;
-    return ask_done_record(next);
+    return MCDS__DONE;
 }
 
 /* The key of the part is lost. If a job of this worker was in it, it was made. */
@@ -415,9 +424,10 @@ static enum mcds__step take_done(struct mcds__queue_next *next)
     enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
     if (step != MCDS__DONE || (next->base.result != MCDS_OK && next->base.result != MCDS_LOST))
         return step;
+    if (next->base.result == MCDS_LOST)
+        return lose_held(next);
     assert(next->job->is_held);
-    next->job->was_lost = next->base.result == MCDS_LOST ||
-                          next->work.update.code != MCDS__MAP_CHANGED;
+    next->job->was_lost = next->work.update.code != MCDS__MAP_CHANGED;
     next->claim_code = 0;
     if (next->job->was_lost)
         return ask_done_record(next);
