@@ -1,4 +1,4 @@
-"""Signals of a crash end mcds, whoever sends them; if the store is an lmdb: file, a sentence names doctor."""
+"""Signals of a crash end mcds, from any sender; if the store is an lmdb: file, a sentence names doctor."""
 
 import os
 import signal

@@ -73,8 +73,8 @@ static void check_online(struct suite *suite, mcds_online *online, int64_t at_ms
     assert_false(value.reborn);
 }
 
-/* A visitor whom the estimate does not take for `who`. A hash of the structure decides, which is the
- * same in a period of the past. */
+/* A visitor that the estimate counts beside the first one. A hash of the structure decides, which is
+ * the same in a period of the past. */
 static const char *visitor_beside(struct suite *suite, mcds_visitors *visitors, const char *who)
 {
     CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, who, PAST_MS);
