@@ -115,7 +115,7 @@ class Driver:
             code = plan.start(*plan.arguments, self._pipeline, tag)
         except CONVERSION as error:
             del self._running[tag]
-            operation.set_exception(error)
+            operation.set_exception(plan.failure(error))
             return
         if code != 0:
             del self._running[tag]
@@ -182,7 +182,7 @@ class Driver:
                 value = plan.take(completion.result, plan.out)
             except BaseException as error:
                 if not operation.cancelled():
-                    operation.set_exception(error)
+                    operation.set_exception(plan.failure(error))
             else:
                 if not operation.cancelled():
                     operation.set_result(value)

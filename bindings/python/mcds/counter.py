@@ -33,7 +33,9 @@ def open_form(core: Core, name: Bytes, **options: int) -> Opened:
 
 
 def flags_of(signed: bool, strict: bool) -> int:
-    flags: int = lib.MCDS_COUNTER_SIGNED * signed | lib.MCDS_COUNTER_STRICT * strict
+    flags: int = lib.MCDS_COUNTER_SIGNED if signed else 0
+    if strict:
+        flags |= lib.MCDS_COUNTER_STRICT
     return flags
 
 

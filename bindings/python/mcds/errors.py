@@ -195,6 +195,14 @@ def error_of(code: int) -> Error:
     return error
 
 
+def locate(error: Error, noun: str, name: str, verb: str, reason: str) -> None:
+    """Put into an error where it has happened, and its message, in the form of the library."""
+    error.noun, error.name, error.verb, error.reason = noun, name, verb, reason
+    shown = "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in name)
+    where = f"{noun} '{shown}'" if name else noun
+    error.message = f"{where}: {verb}: {reason}" if verb else f"{where}: {reason}"
+
+
 def fail(code: int) -> NoReturn:
     raise error_of(code)
 

@@ -12,7 +12,7 @@ from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_short_ms, awaited, encode_name,
-                   new_options, new_sized, started, take_found, take_none, waiting)
+                   new_options, new_sized, new_struct, started, take_found, take_none, waiting)
 from .stream import PART, check_scan, collect_limit, new_buffer, records
 from .table import Cursor
 
@@ -170,7 +170,7 @@ class LimitPlans(Structure):
         Moves the cursor. An identity that takes or gives meanwhile may be visited or not.
         """
         buffer = new_buffer(PART)
-        state = ffi.new("mcds_limit_cursor *", (cursor.position, cursor.done))
+        state = new_struct("mcds_limit_cursor", position=cursor.position, done=cursor.done)
 
         def take(code: int, out: Any) -> List[Tuple[bytes, LimitValue]]:
             cursor.position = state.position

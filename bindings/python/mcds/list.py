@@ -64,8 +64,16 @@ class ListPlans(Structure):
                         (self._opened.handle, skip, limit), collect_value, lambda record: record[3])
 
     def _scan(self, skip: int, limit: int) -> Callable[[Any], int]:
-        return lambda buffer: int(lib.mcds_list_scan(self._opened.handle, skip, limit,
-                                                     collect_value, buffer))
+        def scan(buffer: Any) -> int:
+            plan: Plan[None] = Plan(lib.mcds_list_scan, None,
+                                    (self._opened.handle, skip, limit, collect_value, buffer), take_none,
+                                    made_by=(self, ListPlans._scan, (skip, limit), {}))
+            try:
+                return int(plan.call(*plan.arguments))
+            except OverflowError as error:
+                raise plan.failure(error) from None
+
+        return scan
 
 
 class List(ListPlans):

@@ -77,7 +77,7 @@ def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: 
     label = encode_name(label)
     shown = ffi.new("char[]", label)
     options = new_options("mcds_lock_options", lease_ms=lease_ms, label=shown)
-    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, as_wait(wait), renew, shared)
+    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, as_wait(wait), bool(renew), bool(shared))
     return core.open("lock", encode_name(name), options, (lease_ms, label, chosen), chosen)
 
 
@@ -279,13 +279,13 @@ class Leased(Structure):
         """Wait up to `wait_ms` for the lease."""
         return Plan(self._acquiring.acquire, self._acquiring.acquire_start,
                     (self._opened.handle, wait_ms, tenure._held), take_none, tenure,
-                    give_back=tenure._give_back, repeats=True)
+                    give_back=tenure._give_back, repeats=True, made_by=(self, None, (), {}))
 
     def _try_plan(self, tenure: H) -> Plan[Optional[H]]:
         """Acquire the lease, or None where others hold it."""
         return Plan(self._acquiring.try_acquire, self._acquiring.try_acquire_start,
                     (self._opened.handle, tenure._held), take_tenure, tenure,
-                    give_back=tenure._give_back)
+                    give_back=tenure._give_back, made_by=(self, None, (), {}))
 
 
 class LockPlans(Leased):
@@ -359,10 +359,12 @@ class Block(Leased):
         lease = self._new(ffi.new(self._calls.held))
         try:
             while True:
-                code = self._acquire_plan(lease, slice_ms(until)).run(store_of(self))
+                plan = self._acquire_plan(lease, slice_ms(until))
+                code = plan.run(store_of(self))
                 if code == 0:
                     return lease
                 error = error_of(code)
+                plan.failure(error)
                 if until is not None and time.monotonic() >= until or not goes_on(error, wait):
                     raise error
         except BaseException as failure:

@@ -12,10 +12,10 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional, T
 
 from ._binding import ffi, lib
 from .core import Core, Opened
-from .errors import check
+from .errors import Invalid, check
 from .plan import (Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_option_ms,
                    as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name, from_time_ms,
-                   new_options, new_sized, started, take_found, take_none, waiting)
+                   new_options, new_sized, put_name, started, take_found, take_none, waiting)
 from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records
 
 
@@ -42,9 +42,9 @@ def open_log(core: Core, name: Bytes, *, by_arrival: bool = False, late: Optiona
     >>> [event.data for event in log]
     [b'v42 on web3']
     """
-    key = (by_arrival, as_short_option_ms(late, "late"), as_option_ms(retention, "retention"), as_option_ms(chunk, "chunk"),
+    key = (bool(by_arrival), as_short_option_ms(late, "late"), as_option_ms(retention, "retention"), as_option_ms(chunk, "chunk"),
            as_short_option_ms(ahead, "ahead"))
-    options = new_options("mcds_log_options", flags=lib.MCDS_LOG_BY_ARRIVAL * by_arrival,
+    options = new_options("mcds_log_options", flags=lib.MCDS_LOG_BY_ARRIVAL * key[0],
                           late_ms=key[1], retention_ms=key[2], chunk_ms=key[3], ahead_ms=key[4])
     return core.open("log", encode_name(name), options, key, Damage())
 
@@ -114,12 +114,8 @@ class LogCursor:
 
 
 def to_range(first: Optional[When], last: Optional[When], limit: int, newest_first: bool) -> Any:
-    log_range = new_sized("mcds_log_range")
-    log_range.first_ms = as_time_ms(first, "first")
-    log_range.last_ms = as_time_ms(last, "last")
-    log_range.limit = limit
-    log_range.newest_first = newest_first
-    return log_range
+    return new_options("mcds_log_range", first_ms=as_time_ms(first, "first"),
+                       last_ms=as_time_ms(last, "last"), limit=limit, newest_first=bool(newest_first))
 
 
 def to_event(record: Any) -> Event:
@@ -212,7 +208,14 @@ class LogPlans(Structure):
         damage: Damage = self._opened.kept
         return damage
 
-    def _scan(self, log_range: Any) -> Callable[[Any], int]:
+    def _scan(self, first: Optional[When], last: Optional[When], limit: int,
+              newest_first: bool) -> Callable[[Any], int]:
+        try:
+            log_range = to_range(first, last, limit, newest_first)
+        except Invalid as error:
+            put_name(error, self)
+            raise
+
         def scan(buffer: Any) -> int:
             info = new_sized("mcds_log_info")
             code: int = lib.mcds_log_scan(self._opened.handle, log_range, collect_event, buffer,
@@ -242,7 +245,7 @@ class Log(LogPlans):
         >>> [event.data for event in s.log("numbers").events(limit=2, newest_first=True)]
         [b'three', b'two']
         """
-        for record in Stream(self._scan(to_range(first, last, limit, newest_first))):
+        for record in Stream(self._scan(first, last, limit, newest_first)):
             yield to_event(record)
 
     def follow(self, cursor: Optional[LogCursor] = None, pause: Seconds = 0.5) -> Iterator[Event]:
@@ -282,7 +285,7 @@ class AioLog(LogPlans):
     async def events(self, first: Optional[When] = None, last: Optional[When] = None, *,
                      limit: int = 0, newest_first: bool = False) -> AsyncIterator[Event]:
         """The events of a range, in parts that another thread reads."""
-        async for record in Stream(self._scan(to_range(first, last, limit, newest_first))):
+        async for record in Stream(self._scan(first, last, limit, newest_first)):
             yield to_event(record)
 
     async def follow(self, cursor: Optional[LogCursor] = None,

@@ -140,9 +140,9 @@ class Pipeline(Bound):
         self._running[tag] = (plan, result)
         try:
             code: int = plan.start(*plan.arguments, self._pipeline, tag)
-        except CONVERSION:
+        except CONVERSION as error:
             del self._running[tag]
-            raise
+            raise plan.failure(error) from None
         if code != 0:
             del self._running[tag]
         return code
@@ -160,8 +160,8 @@ class Pipeline(Bound):
             plan, result = pop(completion.tag)
             try:
                 result._value = plan.take(completion.result, plan.out)
-            except BaseException as error:
-                result._error = error
+            except BaseException as raised:
+                result._error = error = plan.failure(raised)
                 self._failure = self._failure or error
                 if plan.is_in_doubt(completion.result):
                     in_doubt.append(plan)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import datetime
 import functools
+import inspect
 from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable, Iterator,
-                    Optional, ParamSpec, Tuple, TypeGuard, TypeVar, Union)
+                    Mapping, Optional, ParamSpec, Tuple, TypeGuard, TypeVar, Union)
 
 from ._binding import ffi, lib
 from .core import Bound
-from .errors import Error, error_of
+from .errors import Error, Invalid, NotFound, error_of, locate
 from .handle import new_place
+from .numbers import first, outside
 from .wording import OPTIONS
 
 if TYPE_CHECKING:
@@ -42,21 +44,31 @@ PENDING: int = lib.MCDS_PENDING
 AMBIGUOUS: int = lib.MCDS_AMBIGUOUS
 
 
-def new_options(kind: str, **members: Any) -> Any:
+def new_struct(kind: str, **members: Any) -> Any:
+    """A struct of C. Invalid names a number that its member cannot hold."""
     try:
-        return ffi.new(kind + " *", {"size": ffi.sizeof(kind), **members})
-    except (TypeError, OverflowError):
+        return ffi.new(kind + " *", members)
+    except OverflowError:
+        found = outside("", ffi.typeof(kind), members)
+        if found is None:
+            raise
+        raise found.refusal(kind.split("_")[1]) from None
+    except TypeError:
         for name, value in members.items():
             name_in(kind, name, value)
         raise
 
 
+def new_options(kind: str, **members: Any) -> Any:
+    return new_struct(kind, size=ffi.sizeof(kind), **members)
+
+
 def name_in(kind: str, name: str, value: Any) -> None:
-    """Raise what cffi raises for a member, with its name."""
+    """Raise what cffi raises for a member of another type, with its name."""
     try:
         ffi.new(kind + " *", {name: value})
-    except (TypeError, OverflowError) as error:
-        raise type(error)(f"{OPTIONS.get(name, name)}: {error}") from None
+    except TypeError as error:
+        raise TypeError(f"{OPTIONS.get(name, name)}: {error}") from None
 
 
 ONE_OPERATION = new_options("mcds_pipeline_options", depth=1)
@@ -70,13 +82,15 @@ class Plan(Generic[T]):
     or Ambiguous. From the result code it makes the plans that give back the claim. Each plan begins
     after the one before has succeeded.
     `repeats`: the caller repeats an Ambiguous call with the same claim.
+    `made_by`: the structure, the method that made the plan, and its arguments: for `failure`.
     """
 
-    __slots__ = ("call", "start", "arguments", "take", "out", "waits", "give_back", "repeats")
+    __slots__ = ("call", "start", "arguments", "take", "out", "waits", "give_back", "repeats", "made_by")
 
     def __init__(self, call: Any, start: Any, arguments: Tuple[Any, ...],
                  take: Callable[[int, Any], T], out: Any = None, waits: bool = False,
-                 give_back: Optional[GiveBack] = None, repeats: bool = False) -> None:
+                 give_back: Optional[GiveBack] = None, repeats: bool = False,
+                 made_by: Optional[MadeBy] = None) -> None:
         self.call = call
         self.start = start
         self.arguments = arguments
@@ -85,6 +99,7 @@ class Plan(Generic[T]):
         self.waits = waits
         self.give_back = give_back
         self.repeats = repeats
+        self.made_by = made_by
 
     def wait(self) -> T:
         return self.take(self.call(*self.arguments), self.out)
@@ -131,6 +146,28 @@ class Plan(Generic[T]):
         """The plans that give back the claim."""
         return self.give_back(code) if self.give_back is not None else iter(())
 
+    def failure(self, error: BaseException) -> BaseException:
+        """What the caller gets for an exception of this plan: with the structure, its name and the verb,
+        and Invalid for a number that C cannot hold."""
+        if self.made_by is None:
+            return error
+        structure, build, args, kwargs = self.made_by
+        if isinstance(error, Error):
+            if error.result > 0 and not error.noun:
+                reason = structure.absent if isinstance(error, NotFound) else ""
+                locate(error, *noun_and_verb(self.call, structure), reason or error.message)
+        elif isinstance(error, OverflowError) and build is not None:
+            given = inspect.signature(build).bind(structure, *args, **kwargs).arguments
+            names = [next((name for name, one in given.items() if one is value), "number")
+                     for value in self.arguments]
+            found = first(zip(names, ffi.typeof(self.call).args, self.arguments))
+            if found is not None:
+                noun, name, verb = noun_and_verb(self.call, structure)
+                refusal = found.refusal(noun, verb)
+                locate(refusal, noun, name, verb, refusal.reason)
+                return refusal
+        return error
+
     def is_in_doubt(self, code: int) -> bool:
         """Whether the call may have made a claim that no caller gets."""
         return code == AMBIGUOUS and self.give_back is not None and not self.repeats
@@ -141,6 +178,43 @@ def known(result: T) -> Plan[T]:
     return Plan(lambda: 0, None, (), lambda code, out: result)
 
 
+#: A structure, the method that makes a plan, and the arguments of the method. Without a method, the
+#: numbers of the plan are not the caller's.
+MadeBy = Tuple[Any, Optional[Callable[..., Any]], Tuple[Any, ...], Mapping[str, Any]]
+
+
+def noun_and_verb(call: Any, structure: Any) -> Tuple[str, str, str]:
+    """Of a function of C, and between them the name of the structure."""
+    _, noun, verb = call.__name__.split("_", 2)
+    return noun, shown_name(structure._opened.name), verb
+
+
+def shown_name(name: bytes) -> str:
+    return name.decode(errors="backslashreplace")
+
+
+def put_name(error: Invalid, structure: Any) -> None:
+    """Into the refusal of a number by `new_struct`, which knows no name."""
+    put_encoded_name(error, structure._opened.name)
+
+
+def put_encoded_name(error: Invalid, name: bytes) -> None:
+    if error.option and not error.name:
+        locate(error, error.noun, shown_name(name), error.verb, error.reason)
+
+
+def planned(build: Callable[..., Plan[T]], structure: Any, args: Tuple[Any, ...],
+            kwargs: Mapping[str, Any]) -> Plan[T]:
+    """The plan of a method that does not wait, whose failures name the structure."""
+    try:
+        plan = build(structure, *args, **kwargs)
+    except Invalid as error:
+        put_name(error, structure)
+        raise
+    plan.made_by = (structure, build, args, kwargs)
+    return plan
+
+
 #: Plans that give back a claim.
 GiveBack = Callable[[int], Iterator[Plan[Any]]]
 
@@ -148,7 +222,11 @@ GiveBack = Callable[[int], Iterator[Plan[Any]]]
 def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate[O, P], T]:
     @functools.wraps(build)
     def method(self: O, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        plan = build(self, *args, **kwargs)
+        try:
+            plan = build(self, *args, **kwargs)
+        except Invalid as error:
+            put_name(error, self)
+            raise
         code = PENDING
         try:
             code = plan.run(store_of(self)) if plan.waits else plan.call(*plan.arguments)
@@ -157,6 +235,10 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
             # After an exception of a signal handler the caller has no claim either.
             if plan.is_in_doubt(code) or not isinstance(error, Error):
                 plan.end_claim(code)
+            plan.made_by = (self, build, args, kwargs)
+            failure = plan.failure(error)
+            if failure is not error:
+                raise failure from None
             raise
 
     return method
@@ -171,7 +253,7 @@ def started(build: Callable[Concatenate[Any, P], Plan[T]]
             ) -> Callable[Concatenate[Any, P], "Result[T]"]:
     @functools.wraps(build)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> "Result[T]":
-        result: "Result[T]" = self._runner._start(build(self, *args, **kwargs))
+        result: "Result[T]" = self._runner._start(planned(build, self, args, kwargs))
         return result
 
     return method
@@ -181,7 +263,7 @@ def awaited(build: Callable[Concatenate[Any, P], Plan[T]]
             ) -> Callable[Concatenate[Any, P], "asyncio.Future[T]"]:
     @functools.wraps(build)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
-        future: "asyncio.Future[T]" = self._runner._start(build(self, *args, **kwargs))
+        future: "asyncio.Future[T]" = self._runner._start(planned(build, self, args, kwargs))
         return future
 
     return method
@@ -192,13 +274,21 @@ def opens(opener: Callable[Concatenate[Any, P], Any], kind: Callable[[Any, Any],
     """A method that opens a structure, or finds it open, and wraps it for this way of running."""
     @functools.wraps(opener)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> H:
-        return kind(opener(self._core, *args, **kwargs), self)
+        try:
+            return kind(opener(self._core, *args, **kwargs), self)
+        except Invalid as error:
+            name: Any = kwargs["name"] if "name" in kwargs else args[0]
+            put_encoded_name(error, encode(name))
+            raise
 
     return method
 
 
 class Structure(Bound):
     """What all structures have, however their operations run."""
+
+    #: Why a call raises NotFound, and the way out.
+    absent = ""
 
     def __init__(self, opened: Any, runner: Any) -> None:
         self._opened = opened

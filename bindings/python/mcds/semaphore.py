@@ -52,7 +52,7 @@ def open_semaphore(core: Core, name: Bytes, permits: int = 0, *, ttl: Optional[S
     label = encode_name(label)
     shown = ffi.new("char[]", label)
     options = new_options("mcds_semaphore_options", permits=permits, lease_ms=lease_ms, label=shown)
-    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, as_wait(wait), renew)
+    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, as_wait(wait), bool(renew))
     return core.open("semaphore", encode_name(name), options, (permits, lease_ms, label, chosen),
                      chosen)
 
@@ -107,6 +107,7 @@ def take_above(code: int, out: Any) -> int:
 
 class SemaphorePlans(Leased):
     _calls = CALLS
+    absent = "there is none; name permits to make it"
 
     def _new(self, held: Any) -> Any:
         return Permit(self._opened, held)

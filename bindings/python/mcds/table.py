@@ -9,7 +9,7 @@ from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import Error, NotFound, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, awaited,
-                   encode, encode_name, fits, known, new_options, new_value, read_value, started,
+                   encode, encode_name, fits, known, new_options, new_struct, new_value, read_value, started,
                    take_flag, take_found, take_new, take_none, take_number, waiting)
 from .stream import PART, check_scan, collect_table, count, new_buffer, records
 
@@ -141,7 +141,7 @@ class TablePlans(Structure):
         ...         pass
         """
         buffer = new_buffer(PART)
-        state = ffi.new("mcds_table_cursor *", (cursor.position, cursor.done))
+        state = new_struct("mcds_table_cursor", position=cursor.position, done=cursor.done)
 
         def take(code: int, out: Any) -> List[Tuple[bytes, bytes]]:
             cursor.position = state.position

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import math
 import pickle
@@ -100,7 +101,113 @@ def test_the_time_after_the_clock() -> None:
 def test_an_option_of_another_type() -> None:
     with mcds.open("memory:") as s:
         assert sentence(lambda: s.semaphore("p", "3")).startswith("permits: ")  # type: ignore[arg-type]
-        assert sentence(lambda: s.cache("c", jitter=2 ** 40)).startswith("jitter: ")
+
+
+U32, U64 = (f"0 to {2 ** bits - 1}" for bits in (32, 64))
+I64 = f"{-2 ** 63} to {2 ** 63 - 1}"
+RATE = {"rates": "5/s"}
+#: Numbers outside of the types of C.
+NUMBERS: List[Tuple[Callable[[Any], object], str, str, str, int]] = [
+    (lambda s: s.striped_counter("n", stripes=-1), "counter 'n'", "stripes", U32, -1),
+    (lambda s: s.striped_counter(name="n", stripes=2 ** 32), "counter 'n'", "stripes", U32, 2 ** 32),
+    (lambda s: s.semaphore("n", permits=-1), "semaphore 'n'", "permits", U32, -1),
+    (lambda s: s.exact_counter("n", copies=-1), "counter 'n'", "copies", U32, -1),
+    (lambda s: s.online("n", buckets=2 ** 32), "online 'n'", "buckets", U32, 2 ** 32),
+    (lambda s: s.cache("n", jitter=2 ** 40), "cache 'n'", "jitter", U32, 2 ** 40),
+    (lambda s: s.limit("n", rates=[(5, 1, -1)]), "limit 'n'", "burst", U64, -1),
+    (lambda s: s.pipeline(depth=-1), "pipeline", "depth", U32, -1),
+    (lambda s: s.counter("n").add(2 ** 63), "counter 'n': add", "delta", I64, 2 ** 63),
+    (lambda s: s.table("n").incr("k", 2 ** 63), "table 'n': incr", "delta", I64, 2 ** 63),
+    (lambda s: s.table("n").page(mcds.Cursor(), limit=-1), "table 'n': scan", "limit", U64, -1),
+    (lambda s: s.table("n").page(mcds.Cursor(-1)), "table 'n'", "position", U64, -1),
+    (lambda s: s.limit("n", **RATE).take("me", n=-1), "limit 'n': take", "n", U64, -1),
+    (lambda s: s.limit("n", **RATE).take("me", 2 ** 64), "limit 'n': take", "n", U64, 2 ** 64),
+    (lambda s: s.ids("n").take(-1), "ids 'n': take", "n", U64, -1),
+    (lambda s: s.semaphore("n", 2).resize(-1), "semaphore 'n': resize", "permits", U32, -1),
+    (lambda s: s.views("n", lambda *_: 0, lambda *_: None).hit("p", 2 ** 63), "views 'n': hit", "n", U32, 2 ** 63),
+    (lambda s: list(s.list("n").values(skip=-1)), "list 'n': scan", "skip", U64, -1),
+    (lambda s: list(s.log("n").events(limit=-1)), "log 'n'", "limit", U64, -1),
+    (lambda s: s.queue("n").scan(limit=-1), "queue 'n': scan", "limit", U64, -1),
+    (lambda s: s.pipeline().counter("n").add(2 ** 63), "counter 'n': add", "delta", I64, 2 ** 63),
+    (lambda s: s.pipeline().list("n").read(limit=-1), "list 'n': scan", "limit", U64, -1),
+    (lambda s: run(lambda: s.aio.counter("n").add(2 ** 63)), "counter 'n': add", "delta", I64, 2 ** 63),
+    (lambda s: run(lambda: s.aio.ids("n").take(n=-1)), "ids 'n': take", "n", U64, -1),
+]
+
+
+def run(call: Callable[[], Any]) -> Any:
+    async def main() -> Any:
+        return await call()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("call, where, option, wanted, found", NUMBERS)
+def test_numbers_outside_of_the_types_of_c(call: Callable[[Any], object], where: str, option: str,
+                                           wanted: str, found: int) -> None:
+    with mcds.open("memory:") as s, pytest.raises(mcds.Invalid) as caught:
+        call(s)
+    error = caught.value
+    assert str(error) == f"{where}: {option} must be {wanted}, not {found}"
+    assert isinstance(error, ValueError) and error.cause == "OUT_OF_RANGE"
+    assert (error.option, error.wanted, error.found_number) == (option, wanted, found)
+    assert f"{error.noun} '{error.name}'" == where.partition(":")[0] or where == "pipeline"
+
+
+PERMITS = "there is none; name permits to make it"
+#: Calls of structures that do not exist.
+ABSENT: List[Tuple[Callable[[Any], object], str]] = [
+    (lambda s: s.counter("c").read(), "counter 'c': get: no such key"),
+    (lambda s: s.striped_counter("c", 2).read(), "counter 'c': get: no such key"),
+    (lambda s: s.table("t").compare_and_set("k", "a", "b"), "table 't': compare_and_set: no such key"),
+    (lambda s: s.semaphore("x\x1b").try_acquire(), f"semaphore 'x\\x1b': try_acquire: {PERMITS}"),
+    (lambda s: s.semaphore("x").acquire(), f"semaphore 'x': acquire: {PERMITS}"),
+    (lambda s: s.semaphore("x").__enter__(), f"semaphore 'x': acquire: {PERMITS}"),
+    (lambda s: s.semaphore("x").resize(2), f"semaphore 'x': resize: {PERMITS}"),
+    (lambda s: s.pipeline().counter("c").read().result(), "counter 'c': get: no such key"),
+    (lambda s: s.pipeline().semaphore("x").try_acquire().result(), f"semaphore 'x': try_acquire: {PERMITS}"),
+    (lambda s: run(lambda: s.aio.counter("c").read()), "counter 'c': get: no such key"),
+    (lambda s: run(lambda: s.aio.semaphore("x").try_acquire()), f"semaphore 'x': try_acquire: {PERMITS}"),
+    (lambda s: run(lambda: s.aio.semaphore("x").acquire()), f"semaphore 'x': acquire: {PERMITS}"),
+]
+
+
+@pytest.mark.parametrize("call, said", ABSENT)
+def test_what_is_absent_has_a_name(call: Callable[[Any], object], said: str) -> None:
+    with mcds.open("memory:") as s, pytest.raises(mcds.NotFound) as caught:
+        call(s)
+    error = caught.value
+    assert (str(error), error.result) == (said, 1) and said.endswith(error.reason)
+    assert said.startswith(f"{error.noun} '") and f": {error.verb}: " in said and error.name[0] in "ctx"
+
+
+#: Each option that is true or false.
+SWITCHES = [(noun, name) for noun in OPENERS
+            for name, one in inspect.signature(getattr(mcds.Store, noun)).parameters.items()
+            if isinstance(one.default, bool)]
+
+
+@pytest.mark.parametrize("noun, name", SWITCHES)
+def test_an_option_has_a_truth_value(noun: str, name: str) -> None:
+    """The handle is the one of True or of False."""
+    needed: Any = {"striped_counter": {"stripes": 2}}.get(noun, {})
+    with mcds.open("memory:") as s:
+        for value in (2, 1.5, 2 ** 32, -1, "yes", [0], 0, 0.0, "", [], None):
+            given = getattr(s, noun)("x", **needed, **{name: value})
+            meant = getattr(s, noun)("x", **needed, **{name: bool(value)})
+            assert given._opened is meant._opened, value
+
+
+def test_a_truth_value_is_not_another_flag() -> None:
+    with mcds.open("memory:") as s:
+        balance = s.counter("z", signed=2)  # type: ignore[arg-type]
+        balance.add(1)
+        s.counter("z").drop()
+        assert balance.add(-1) == -1
+        log = s.log("g", by_arrival=2)  # type: ignore[arg-type]
+        log.put("e")
+        newest = log.events(newest_first=2)  # type: ignore[arg-type]
+        assert [event.data for event in newest] == [b"e"]
 
 
 @pytest.mark.parametrize("kind, call", [
