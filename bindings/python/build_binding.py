@@ -19,7 +19,7 @@ import declare  # noqa: E402
 CALLBACKS = """
 extern "Python" int mcds_py_load(void *, const char *, uint64_t, int64_t *);
 extern "Python" int mcds_py_save(void *, const char *, uint64_t, int64_t);
-extern "Python" int mcds_py_fill(void *, mcds_bytes, mcds_fill *);
+extern "Python+C" int mcds_py_source(void *, mcds_bytes, mcds_bytes *, mcds_bytes *);
 extern "Python" int mcds_py_change(void *, const mcds_bytes *, size_t, mcds_elements *);
 """
 

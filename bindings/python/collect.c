@@ -266,6 +266,18 @@ size_t mcds_py_drain(mcds_pipeline *pipeline, bool waits, mcds_completion *out, 
     return count;
 }
 
+/* In Python. What it puts into value_out or said_out stays there until fetch has returned. */
+int mcds_py_source(void *context, mcds_bytes key, mcds_bytes *value_out, mcds_bytes *said_out);
+
+int mcds_py_fill(void *context, mcds_bytes key, mcds_fill *out)
+{
+    mcds_bytes value = mcds_text("");
+    mcds_bytes said = mcds_text("");
+    int result = mcds_py_source(context, key, &value, &said);
+    int added = mcds_fill_add(out, result == MCDS_OK ? value : said);
+    return result == MCDS_OK ? added : result;
+}
+
 static int64_t now_ms(void)
 {
     const mcds_env *env = mcds_env_system();

@@ -54,6 +54,10 @@ bool mcds_py_collect_finding(void *context, const mcds_finding *finding);
 size_t mcds_py_drain(mcds_pipeline *pipeline, bool waits, mcds_completion *out, size_t most,
                      int *result_out);
 
+/* A fill of fetch. It calls the function of the program, and then adds the value or, after a failure,
+ * the sentence: never both, also if a signal handler raises in between. */
+int mcds_py_fill(void *context, mcds_bytes key, mcds_fill *out);
+
 /* Runs a pipeline of one operation until it has finished, or for about wait_ms, or until a signal
  * comes. Returns the result of the operation; MCDS_PENDING: it has not finished. */
 int mcds_py_run(mcds_pipeline *pipeline, int wait_ms);

@@ -38,6 +38,8 @@ class Filling:
     def __init__(self, fill: Fill) -> None:
         self.fill = fill
         self.raised: Optional[BaseException] = None
+        #: The value or the sentence, which C reads.
+        self.kept: Optional[Tuple[Any, int]] = None
 
     def failed(self, error: BaseException) -> int:
         self.raised = error
@@ -45,15 +47,23 @@ class Filling:
 
 
 @ffi.def_extern(error=RAISED, onerror=keep_raised)  # type: ignore[misc]
-def mcds_py_fill(context: Any, key: Any, out: Any) -> int:
+def mcds_py_source(context: Any, key: Any, value_out: Any, said_out: Any) -> int:
     filling: Filling = ffi.from_handle(context)
     try:
         value = filling.fill(bytes(ffi.buffer(key.data, key.length)))
-        return NOT_FOUND if value is None else int(lib.mcds_fill_add(out, as_bytes(value)))
+        if value is None:
+            return NOT_FOUND
+        filling.kept = as_bytes(value)
+        value_out[0] = filling.kept
+        return 0
     except BaseException as error:
-        said = as_bytes(describe(error))
-        lib.mcds_fill_add(out, said)
-        return filling.failed(error)
+        filling.raised = error
+        filling.kept = as_bytes(describe(error))
+        said_out[0] = filling.kept
+        return RAISED
+
+
+fill_with = ffi.addressof(lib, "mcds_py_fill")
 
 
 def describe(error: BaseException) -> str:
@@ -206,7 +216,7 @@ class CachePlans(Structure):
             return read_value(value)
 
         return Plan(lib.mcds_cache_fetch, lib.mcds_cache_fetch_start,
-                    (self._opened.handle, as_bytes(key), array, len(kept), lib.mcds_py_fill,
+                    (self._opened.handle, as_bytes(key), array, len(kept), fill_with,
                      context, value, ffi.NULL), take, (filling, context, array, kept, value),
                     waits=True)
 

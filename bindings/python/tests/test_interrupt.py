@@ -123,7 +123,7 @@ def test_a_signal_ends_a_wait_for_a_silent_server(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("callback, call", [
-    ("mcds_py_fill", lambda s: s.cache("c").fetch("k", lambda key: b"v")),
+    ("mcds_py_source", lambda s: s.cache("c").fetch("k", lambda key: b"v")),
     ("mcds_py_change", lambda s: s.array("a").change_by(lambda old: [b"v"])),
     ("mcds_py_load", lambda s: s.views("v", lambda *_: 0, lambda *_: None).get("p"))])
 def test_an_interrupt_where_a_callback_begins(callback: str, call: Callable[[Any], Any],
@@ -139,6 +139,49 @@ def test_an_interrupt_where_a_callback_begins(callback: str, call: Callable[[Any
             call(s)
     finally:
         sys.settrace(None)
+
+
+class Boom(Exception):
+    pass
+
+
+def boom_at(step: int) -> Callable[..., Any]:
+    """A trace that raises before this instruction of the callback that fills a cache."""
+    seen = 0
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal seen
+        code = frame.f_code
+        if not code.co_name.startswith("mcds_py_") or not code.co_filename.endswith("cache.py"):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            seen += 1
+            if seen == step:
+                raise Boom
+        return trace
+
+    return trace
+
+
+def test_no_value_is_in_the_text_of_a_failure() -> None:
+    """An exception of a signal handler comes after each instruction of a fill, also after the value is
+    there. Other callers get the name of the exception alone."""
+    with mcds.open("memory:") as s:
+        pages = s.cache("c", failed=60)
+        for step in range(1, 1000):
+            sys.settrace(boom_at(step))
+            try:
+                assert pages.fetch(f"k{step}", lambda key: b"secret") == b"secret"
+                break
+            except Boom:
+                pass
+            finally:
+                sys.settrace(None)
+            with pytest.raises(mcds.Io) as caught:
+                pages.fetch(f"k{step}", lambda key: b"other")
+            assert "secret" not in str(caught.value)
+        assert 10 < step < 999
 
 
 def test_a_wait_takes_its_whole_time() -> None:
