@@ -50,8 +50,7 @@ const char *advice_on(int result)
     case MCDS_UNAVAILABLE:
         return "; 'mcds doctor' reports more";
     case MCDS_CORRUPT:
-        return "; if its value was damaged, restore a backup; otherwise choose another NAME or "
-               "namespace (-N)";
+        return ADVICE_ON_FOREIGN;
     case MCDS_PROTOCOL:
         return "; is this the port of a memcached server?";
     default:

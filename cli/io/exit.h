@@ -41,6 +41,11 @@ enum status {
 /* The exit status for a result of the library. */
 int status_of(int result);
 
+/* For a key that holds what mcds did not write; a noun may add another way out. */
+#define ADVICE_ON_FOREIGN                                                                      \
+    "; if its value was damaged, restore a backup; otherwise choose another NAME or "          \
+    "namespace (-N)"
+
 /* Advice on a result, to append to its sentence; "" when the sentence has it. */
 const char *advice_on(int result);
 /* The same for an errno: the limit of this process that it names. */

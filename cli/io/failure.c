@@ -226,14 +226,11 @@ static const char *advice_for(const struct command *command, int result)
     if (result == MCDS_CORRUPT && command->verb->start == counter_drop)
         return "";
     if (result == MCDS_CORRUPT && command->noun->open == counter_open)
-        return "; if its value was damaged, restore a backup; otherwise choose another NAME or "
-               "namespace (-N), or drop it";
+        return ADVICE_ON_FOREIGN ", or drop it";
     if (result == MCDS_CORRUPT && command->noun->open == lock_open)
-        return "; if its value was damaged, restore a backup; otherwise choose another NAME or "
-               "namespace (-N), or --break it";
+        return ADVICE_ON_FOREIGN ", or --break it";
     if (result == MCDS_CORRUPT && command->noun->open == leader_open)
-        return "; if its value was damaged, restore a backup; otherwise choose another NAME or "
-               "namespace (-N), or break it with 'mcds lock NAME --break'";
+        return ADVICE_ON_FOREIGN ", or break it with 'mcds lock NAME --break'";
     mcds_cause cause = mcds_last_error()->cause;
     if (result == MCDS_PROTOCOL && (cause == MCDS_CAUSE_PASSWORD || cause == MCDS_CAUSE_TLS ||
                                     cause == MCDS_CAUSE_CERTIFICATE))
