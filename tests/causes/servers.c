@@ -8,6 +8,7 @@
 
 #include "causes/causes.h"
 #include "support/certificates.h"
+#include "support/pass_over.h"
 
 #define ASKED                                                                                  \
     {FAKE_PROBED, NULL},                                                                       \
@@ -311,12 +312,6 @@ static int clear_without_compare_and_set(struct world *world)
     return result;
 }
 
-static bool ignore(void *context, const mcds_listed *listed)
-{
-    (void)context, (void)listed;
-    return true;
-}
-
 static int list_at_a_busy_server(struct world *world)
 {
     static const struct fake_step steps[] = {
@@ -324,7 +319,7 @@ static int list_at_a_busy_server(struct world *world)
         {FAKE_REPEAT, "BUSY currently processing crawler request\r\n"},
         END};
     open_liar(world, steps, "?timeout=300");
-    return mcds_scan(world->store, ignore, NULL);
+    return mcds_scan(world->store, pass_listed, NULL);
 }
 
 static const struct row rows[] = {

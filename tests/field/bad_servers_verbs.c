@@ -3,58 +3,17 @@
 #include <string.h>
 
 #include "bad_servers.h"
+#include "support/no_database.h"
+#include "support/pass_over.h"
 
 static const mcds_bytes word = {"word", 4};
 static const mcds_bytes number = {"number", 6};
-
-static bool see_element(void *context, mcds_bytes element, uint64_t count)
-{
-    (void)context, (void)element, (void)count;
-    return true;
-}
-
-static bool see_entry(void *context, mcds_bytes key, mcds_bytes value)
-{
-    (void)context, (void)key, (void)value;
-    return true;
-}
-
-static bool see_bytes(void *context, mcds_bytes value)
-{
-    (void)context, (void)value;
-    return true;
-}
-
-static bool see_event(void *context, const mcds_log_event *event)
-{
-    (void)context, (void)event;
-    return true;
-}
-
-static bool see_listed(void *context, const mcds_listed *listed)
-{
-    (void)context, (void)listed;
-    return true;
-}
 
 static int change_to_word(void *context, const mcds_bytes *old, size_t old_count,
                           mcds_elements *fresh)
 {
     (void)context, (void)old, (void)old_count;
     return mcds_elements_add(fresh, word);
-}
-
-static int load_views(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context, (void)page, (void)upto_slot;
-    *views_out = 0;
-    return MCDS_OK;
-}
-
-static int save_views(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context, (void)page, (void)slot, (void)views;
-    return MCDS_OK;
 }
 
 #define VERB(name, call)                                                                       \
@@ -111,11 +70,11 @@ VERB(set_add, mcds_set_add(on->set, word, &changed))
 VERB(set_add_blindly, mcds_set_add(on->set, word, NULL))
 VERB(set_has, mcds_set_has(on->set, word))
 VERB(set_remove, mcds_set_remove(on->set, word, &changed))
-VERB(set_scan, mcds_set_scan(on->set, see_element, NULL))
+VERB(set_scan, mcds_set_scan(on->set, pass_element, NULL))
 VERB(set_drop, mcds_set_drop(on->set))
 VERB(bag_add, mcds_set_add(on->bag, word, NULL))
 VERB(ordered_add, mcds_set_add(on->ordered, word, NULL))
-VERB(ordered_fetch, mcds_set_scan(on->ordered, see_element, NULL))
+VERB(ordered_fetch, mcds_set_scan(on->ordered, pass_element, NULL))
 VERB(bag_remove, mcds_set_remove(on->bag, word, &changed))
 VERB(bag_drop, mcds_set_drop(on->bag))
 VERB(ordered_remove, mcds_set_remove(on->ordered, word, &changed))
@@ -132,21 +91,21 @@ VERB(views_get, mcds_views_get(on->views, "page", &taken))
 VERB(views_flush, mcds_views_flush(on->views))
 VERB(views_flush_final, mcds_views_flush_final(on->views))
 VERB(views_drop, mcds_views_drop(on->views))
-VERB(array_scan, mcds_array_scan(on->array, see_bytes, NULL))
+VERB(array_scan, mcds_array_scan(on->array, pass_bytes, NULL))
 VERB(array_set, mcds_array_set(on->array, &word, 1))
 VERB(array_change, mcds_array_change(on->array, &word, 1, &word, 1))
 VERB(array_change_by, mcds_array_change_by(on->array, change_to_word, NULL))
 VERB(array_drop, mcds_array_drop(on->array))
 VERB(list_push, mcds_list_push(on->list, word))
 VERB(list_push_many, mcds_list_push_many(on->list, &word, 1, NULL))
-VERB(list_scan, mcds_list_scan(on->list, 0, 0, see_bytes, NULL))
+VERB(list_scan, mcds_list_scan(on->list, 0, 0, pass_bytes, NULL))
 VERB(list_clear, mcds_list_clear(on->list))
 VERB(list_drop, mcds_list_drop(on->list))
 VERB(log_put, mcds_log_put(on->log, 0, word))
 VERB(log_put_many, mcds_log_put_many(on->log, 0, &word, 1, NULL))
-VERB(log_tail, mcds_log_tail(on->log, &on->cursor, see_event, NULL, NULL))
+VERB(log_tail, mcds_log_tail(on->log, &on->cursor, pass_event, NULL, NULL))
 VERB(log_drop, mcds_log_drop(on->log))
-VERB(catalogue, mcds_scan(on->store, see_listed, NULL))
+VERB(catalogue, mcds_scan(on->store, pass_listed, NULL))
 
 /* Without an add of its own it would have nothing to flush. */
 static int exact_flush(struct handles *on)
@@ -178,13 +137,13 @@ static int table_get(struct handles *on)
 static int table_scan(struct handles *on)
 {
     mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
-    return mcds_table_scan(on->table, &cursor, 0, see_entry, NULL);
+    return mcds_table_scan(on->table, &cursor, 0, pass_entry, NULL);
 }
 
 static int log_scan(struct handles *on)
 {
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    return mcds_log_scan(on->log, &range, see_event, NULL, NULL);
+    return mcds_log_scan(on->log, &range, pass_event, NULL, NULL);
 }
 
 #define ROW(verb)                                                                              \
@@ -334,8 +293,8 @@ void open_all(struct handles *on, const char *uri, const char *name)
     (void)snprintf(other, sizeof other, "%s ordered", name);
     OK(mcds_set_open(on->store, other, &options, &on->ordered));
     OK(mcds_table_open(on->store, name, NULL, &on->table));
-    of_views.load = load_views;
-    of_views.save = save_views;
+    of_views.load = load_nothing;
+    of_views.save = save_nothing;
     OK(mcds_views_open(on->store, name, &of_views, &on->views));
     OK(mcds_array_open(on->store, name, NULL, &on->array));
     OK(mcds_list_open(on->store, name, NULL, &on->list));

@@ -15,6 +15,8 @@
 #include "mcds.h"
 #include "support/fake_env.h"
 #include "support/fixture.h"
+#include "support/no_database.h"
+#include "support/pass_over.h"
 
 #define HANG_S 300
 #define HOUR_S 3600
@@ -51,49 +53,6 @@ struct handles {
     mcds_queue *queue;
     mcds_cache *cache;
 };
-
-static int load_views(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context, (void)page, (void)upto_slot;
-    *views_out = 0;
-    return MCDS_OK;
-}
-
-static int save_views(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context, (void)page, (void)slot, (void)views;
-    return MCDS_OK;
-}
-
-static bool see_element(void *context, mcds_bytes element, uint64_t count)
-{
-    (void)context, (void)element, (void)count;
-    return true;
-}
-
-static bool see_entry(void *context, mcds_bytes key, mcds_bytes value)
-{
-    (void)context, (void)key, (void)value;
-    return true;
-}
-
-static bool see_event(void *context, const mcds_log_event *event)
-{
-    (void)context, (void)event;
-    return true;
-}
-
-static bool see_job(void *context, const mcds_queue_entry *entry)
-{
-    (void)context, (void)entry;
-    return true;
-}
-
-static bool see_take(void *context, mcds_bytes identity, const mcds_limit_value *value)
-{
-    (void)context, (void)identity, (void)value;
-    return true;
-}
 
 static int fill_word(void *context, mcds_bytes key, mcds_fill *fill)
 {
@@ -151,7 +110,7 @@ VERB(views_flush, mcds_views_flush(on->views))
 VERB(views_flush_final, mcds_views_flush_final(on->views))
 VERB(set_add, mcds_set_add(on->set, word, &changed))
 VERB(set_has, mcds_set_has(on->set, word))
-VERB(set_scan, mcds_set_scan(on->set, see_element, NULL))
+VERB(set_scan, mcds_set_scan(on->set, pass_element, NULL))
 VERB(table_put, mcds_table_put(on->table, word, word, 0))
 VERB(table_put_ttl, mcds_table_put(on->table, (mcds_bytes){"t", 1}, word, 60000))
 VERB(table_put_long, mcds_table_put(on->table, (mcds_bytes){"l", 1}, word, FORTY_DAYS_MS))
@@ -162,10 +121,10 @@ VERB(array_change, mcds_array_change_by(on->array, change_to_word, NULL))
 VERB(list_push, mcds_list_push(on->list, word))
 VERB(log_put, mcds_log_put(on->log, 0, word))
 VERB(log_put_many, mcds_log_put_many(on->log, 0, &word, 1, &put))
-VERB(log_scan, mcds_log_scan(on->log, NULL, see_event, NULL, &info))
-VERB(log_tail, mcds_log_tail(on->log, &on->cursor, see_event, NULL, &info))
+VERB(log_scan, mcds_log_scan(on->log, NULL, pass_event, NULL, &info))
+VERB(log_tail, mcds_log_tail(on->log, &on->cursor, pass_event, NULL, &info))
 VERB(arrivals_put, mcds_log_put(on->arrivals, 0, word))
-VERB(arrivals_scan, mcds_log_scan(on->arrivals, NULL, see_event, NULL, &info))
+VERB(arrivals_scan, mcds_log_scan(on->arrivals, NULL, pass_event, NULL, &info))
 VERB(bucket_take, mcds_limit_take(on->bucket, word, 1, 0, &taken))
 VERB(bucket_get, mcds_limit_get(on->bucket, word, &taken))
 VERB(bucket_give, mcds_limit_give(on->bucket, word, 1))
@@ -177,8 +136,8 @@ VERB(queue_push, mcds_queue_push(on->queue, word, 0))
 VERB(queue_push_delayed, mcds_queue_push(on->queue, word, 1000))
 VERB(queue_push_dead, mcds_queue_push_dead(on->queue, word, 1))
 VERB(queue_count, mcds_queue_count(on->queue, &counts))
-VERB(queue_scan, mcds_queue_scan(on->queue, 0, see_job, NULL))
-VERB(queue_dead, mcds_queue_dead(on->queue, 0, see_job, NULL))
+VERB(queue_scan, mcds_queue_scan(on->queue, 0, pass_job, NULL))
+VERB(queue_dead, mcds_queue_dead(on->queue, 0, pass_job, NULL))
 VERB(cache_expire, mcds_cache_expire(on->cache, word))
 VERB(cache_forget, mcds_cache_forget(on->cache, word))
 VERB(cache_forget_tag, mcds_cache_forget_tag(on->cache, word))
@@ -190,13 +149,13 @@ VERB(once_forget, mcds_once_forget(on->once, word))
 static int table_scan(struct handles *on)
 {
     mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
-    return mcds_table_scan(on->table, &cursor, 0, see_entry, NULL);
+    return mcds_table_scan(on->table, &cursor, 0, pass_entry, NULL);
 }
 
 static int limit_scan(struct handles *on)
 {
     mcds_limit_cursor cursor = MCDS_LIMIT_CURSOR_INIT;
-    return mcds_limit_scan(on->bucket, &cursor, 0, see_take, NULL);
+    return mcds_limit_scan(on->bucket, &cursor, 0, pass_take, NULL);
 }
 
 static int lock_cycle(struct handles *on)
@@ -410,8 +369,8 @@ static void open_all(struct handles *on, mcds_store *store, const char *name)
     OK(mcds_lock_open(store, name, NULL, &on->lock));
     of_semaphore.permits = 3;
     OK(mcds_semaphore_open(store, name, &of_semaphore, &on->semaphore));
-    of_views.load = load_views;
-    of_views.save = save_views;
+    of_views.load = load_nothing;
+    of_views.save = save_nothing;
     OK(mcds_views_open(store, name, &of_views, &on->views));
     OK(mcds_set_open(store, name, NULL, &on->set));
     OK(mcds_table_open(store, name, NULL, &on->table));

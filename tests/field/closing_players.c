@@ -1,6 +1,7 @@
 /* One player for each structure and form. The outputs of its reads are never freed. */
 #include "field/closing.h"
 #include "support/no_database.h"
+#include "support/pass_over.h"
 
 static int64_t number;
 static mcds_counter_value counter_value;
@@ -12,32 +13,6 @@ static mcds_lease leases[3];
 static mcds_table_cursor table_cursor;
 static mcds_log_cursor log_cursor;
 static mcds_log_info log_info;
-
-static bool see_bytes(void *context, mcds_bytes element)
-{
-    (void)context;
-    (void)element;
-    return true;
-}
-
-static bool see_counted(void *context, mcds_bytes element, uint64_t count)
-{
-    (void)count;
-    return see_bytes(context, element);
-}
-
-static bool see_entry(void *context, mcds_bytes key, mcds_bytes value)
-{
-    (void)value;
-    return see_bytes(context, key);
-}
-
-static bool see_event(void *context, const mcds_log_event *event)
-{
-    (void)context;
-    (void)event;
-    return true;
-}
 
 static void *open_counter(mcds_store *store, const char *name, uint32_t flags, uint32_t stripes,
                           uint32_t flush_ms)
@@ -216,7 +191,7 @@ static void start_set(void *handle, mcds_pipeline *pipeline)
     CHECK_OK(mcds_set_add_start(handle, mcds_text("b"), NULL, pipeline, 0));
     CHECK_OK(mcds_set_has_start(handle, mcds_text("a"), pipeline, 0));
     CHECK_OK(mcds_set_remove_start(handle, mcds_text("a"), &changed, pipeline, 0));
-    CHECK_OK(mcds_set_scan_start(handle, see_counted, NULL, pipeline, 0));
+    CHECK_OK(mcds_set_scan_start(handle, pass_element, NULL, pipeline, 0));
     CHECK_OK(mcds_set_drop_start(handle, pipeline, 0));
 }
 
@@ -245,7 +220,7 @@ static void start_table(void *handle, mcds_pipeline *pipeline)
     CHECK_OK(mcds_table_compare_and_set_start(handle, key, one, one, 0, pipeline, 0));
     CHECK_OK(mcds_table_incr_start(handle, key, 1, &number, pipeline, 0));
     CHECK_OK(mcds_table_remove_start(handle, key, &changed, pipeline, 0));
-    CHECK_OK(mcds_table_scan_start(handle, &table_cursor, 0, see_entry, NULL, pipeline, 0));
+    CHECK_OK(mcds_table_scan_start(handle, &table_cursor, 0, pass_entry, NULL, pipeline, 0));
     CHECK_OK(mcds_table_drop_start(handle, pipeline, 0));
 }
 
@@ -266,7 +241,7 @@ static void start_array(void *handle, mcds_pipeline *pipeline)
     mcds_bytes elements[] = {mcds_text("a"), mcds_text("b")};
     CHECK_OK(mcds_array_set_start(handle, elements, 2, pipeline, 0));
     CHECK_OK(mcds_array_change_start(handle, elements, 1, elements, 2, pipeline, 0));
-    CHECK_OK(mcds_array_scan_start(handle, see_bytes, NULL, pipeline, 0));
+    CHECK_OK(mcds_array_scan_start(handle, pass_bytes, NULL, pipeline, 0));
 }
 
 static void close_array(void *handle)
@@ -287,7 +262,7 @@ static void start_list(void *handle, mcds_pipeline *pipeline)
     values[0] = values[1] = mcds_text("a");
     CHECK_OK(mcds_list_push_start(handle, values[0], pipeline, 0));
     CHECK_OK(mcds_list_push_many_start(handle, values, 2, NULL, pipeline, 0));
-    CHECK_OK(mcds_list_scan_start(handle, 0, 10, see_bytes, NULL, pipeline, 0));
+    CHECK_OK(mcds_list_scan_start(handle, 0, 10, pass_bytes, NULL, pipeline, 0));
     CHECK_OK(mcds_list_clear_start(handle, pipeline, 0));
     CHECK_OK(mcds_list_drop_start(handle, pipeline, 0));
 }
@@ -312,8 +287,9 @@ static void start_log(void *handle, mcds_pipeline *pipeline)
     events[0] = events[1] = mcds_text("a");
     CHECK_OK(mcds_log_put_start(handle, 0, events[0], pipeline, 0));
     CHECK_OK(mcds_log_put_many_start(handle, 0, events, 2, NULL, pipeline, 0));
-    CHECK_OK(mcds_log_scan_start(handle, &range, see_event, NULL, &log_info, pipeline, 0));
-    CHECK_OK(mcds_log_tail_start(handle, &log_cursor, see_event, NULL, &log_info, pipeline, 0));
+    CHECK_OK(mcds_log_scan_start(handle, &range, pass_event, NULL, &log_info, pipeline, 0));
+    CHECK_OK(
+        mcds_log_tail_start(handle, &log_cursor, pass_event, NULL, &log_info, pipeline, 0));
     CHECK_OK(mcds_log_drop_start(handle, pipeline, 0));
 }
 

@@ -1,31 +1,9 @@
 /* The cost of calls on sets, tables, ids, once, arrays and views. */
 #include "structures/cost.h"
 #include "support/no_database.h"
+#include "support/pass_over.h"
 
 #define SIZES 3
-
-static bool visit_nothing(void *context, mcds_bytes element)
-{
-    (void)context;
-    (void)element;
-    return true;
-}
-
-static bool visit_element(void *context, mcds_bytes element, uint64_t count)
-{
-    (void)context;
-    (void)element;
-    (void)count;
-    return true;
-}
-
-static bool visit_row(void *context, mcds_bytes key, mcds_bytes value)
-{
-    (void)context;
-    (void)key;
-    (void)value;
-    return true;
-}
 
 static mcds_set *open_set(struct counted *c, const char *name)
 {
@@ -51,7 +29,7 @@ void set_trips(struct suite *suite)
     TRIPS(1, MCDS_OK, suite, &c, mcds_set_add, set, mcds_text("c"), &changed);
     TRIPS(1, MCDS_OK, suite, &c, mcds_set_remove, set, a, &changed);
     TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_set_has, set, a);
-    TRIPS(1, MCDS_OK, suite, &c, mcds_set_scan, set, visit_element, NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_set_scan, set, pass_element, NULL);
     TRIPS(2, MCDS_OK, suite, &c, mcds_set_has, cold, mcds_text("b"));
     TRIPS(1, MCDS_OK, suite, &c, mcds_set_has, cold, mcds_text("c"));
     TRIPS(3, MCDS_OK, suite, &c, mcds_set_add, late, a, NULL);
@@ -93,7 +71,7 @@ void table_trips(struct suite *suite)
     TRIPS(1, MCDS_OK, suite, &c, mcds_table_incr, table, k, 5, &after);
     TRIPS(1, MCDS_EXISTS, suite, &c, mcds_table_put_if_absent, table, k, k, 0);
     TRIPS(1, MCDS_OK, suite, &c, mcds_table_compare_and_set, table, k, mcds_text("7"), k, 0);
-    TRIPS(1, MCDS_OK, suite, &c, mcds_table_scan, table, &cursor, 0, visit_row, NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_table_scan, table, &cursor, 0, pass_entry, NULL);
     TRIPS(1, MCDS_OK, suite, &c, mcds_table_remove, table, k, NULL);
     TRIPS(4, MCDS_OK, suite, &c, mcds_table_drop, table);
     mcds_value_free(&value);
@@ -165,9 +143,9 @@ void array_trips(struct suite *suite)
     mcds_array *array = NULL;
     mcds_bytes a = mcds_text("a");
     CHECK_RESULT(MCDS_OK, mcds_array_open(c.store, fresh_name(suite, "a"), NULL, &array));
-    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_array_scan, array, visit_nothing, NULL);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_array_scan, array, pass_bytes, NULL);
     TRIPS(2, MCDS_OK, suite, &c, mcds_array_set, array, &a, 1);
-    TRIPS(1, MCDS_OK, suite, &c, mcds_array_scan, array, visit_nothing, NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_array_scan, array, pass_bytes, NULL);
     TRIPS(2, MCDS_OK, suite, &c, mcds_array_change, array, &a, 1, NULL, 0);
     TRIPS(1, MCDS_OK, suite, &c, mcds_array_change, array, NULL, 0, NULL, 0);
     TRIPS(2, MCDS_OK, suite, &c, mcds_array_drop, array);

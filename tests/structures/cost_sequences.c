@@ -3,23 +3,10 @@
 #include "base/environment.h"
 #include "structures/cost.h"
 #include "support/no_database.h"
+#include "support/pass_over.h"
 
 #define LARGE 5000 /* a few of them fill a key */
 #define PAGES 17
-
-static bool visit_value(void *context, mcds_bytes value)
-{
-    (void)context;
-    (void)value;
-    return true;
-}
-
-static bool visit_event(void *context, const mcds_log_event *event)
-{
-    (void)context;
-    (void)event;
-    return true;
-}
 
 static mcds_list *open_list(mcds_store *store, const char *name)
 {
@@ -58,11 +45,11 @@ void list_trips(struct suite *suite)
     mcds_list *list = open_list(c.store, name);
     mcds_list *cold = open_list(c.store, name);
     mcds_bytes a = mcds_text("a"), values[2] = {a, a}, filling = {large, sizeof large};
-    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_list_scan, list, 0, 0, visit_value, NULL);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_list_scan, list, 0, 0, pass_bytes, NULL);
     TRIPS(6, MCDS_OK, suite, &c, mcds_list_push, list, a); /* makes the list */
     TRIPS(1, MCDS_OK, suite, &c, mcds_list_push, list, a);
     TRIPS(1, MCDS_OK, suite, &c, mcds_list_push_many, list, values, 2, NULL);
-    TRIPS(2, MCDS_OK, suite, &c, mcds_list_scan, list, 0, 0, visit_value, NULL);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_list_scan, list, 0, 0, pass_bytes, NULL);
     TRIPS(3, MCDS_OK, suite, &c, mcds_list_push, cold, a);
     for (int i = 0; i < 3; i++)
         TRIPS(1, MCDS_OK, suite, &c, mcds_list_push, cold, filling);
@@ -90,7 +77,7 @@ void log_trips(struct suite *suite)
     mcds_bytes a = mcds_text("a"), events[2] = {a, a}, filling = {large, sizeof large};
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
-    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_log_scan, log, &range, visit_event, NULL, NULL);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_log_scan, log, &range, pass_event, NULL, NULL);
     TRIPS(4, MCDS_OK, suite, &c, mcds_log_put, log, 0, a); /* makes the log */
     TRIPS(1, MCDS_OK, suite, &c, mcds_log_put, log, 0, a);
     TRIPS(1, MCDS_OK, suite, &c, mcds_log_put_many, log, 0, events, 2, NULL);
@@ -99,11 +86,11 @@ void log_trips(struct suite *suite)
         TRIPS(1, MCDS_OK, suite, &c, mcds_log_put, cold, 0, filling);
     TRIPS(2, MCDS_OK, suite, &c, mcds_log_put, cold, 0, filling); /* begins a key */
     /* A new cursor looks for the end of a chunk of several keys. */
-    TRIPS(3, MCDS_OK, suite, &c, mcds_log_tail, log, &cursor, visit_event, NULL, NULL);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_log_tail, log, &cursor, pass_event, NULL, NULL);
     TRIPS(1, MCDS_OK, suite, &c, mcds_log_put, log, 0, a);
-    TRIPS(2, MCDS_OK, suite, &c, mcds_log_tail, log, &cursor, visit_event, NULL, NULL);
-    TRIPS(1, MCDS_OK, suite, &c, mcds_log_tail, log, &cursor, visit_event, NULL, NULL);
-    TRIPS(38, MCDS_OK, suite, &c, mcds_log_scan, log, &range, visit_event, NULL, NULL);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_log_tail, log, &cursor, pass_event, NULL, NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_log_tail, log, &cursor, pass_event, NULL, NULL);
+    TRIPS(38, MCDS_OK, suite, &c, mcds_log_scan, log, &range, pass_event, NULL, NULL);
     mcds_log_close(cold);
     mcds_log_close(log);
     close_counted(&c);

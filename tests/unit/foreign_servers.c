@@ -14,6 +14,7 @@
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
 #include "support/no_database.h"
+#include "support/pass_over.h"
 
 #define KEYS_MAX 256
 #define KEY_MAX 252
@@ -264,30 +265,6 @@ static void fill_views(struct world *world)
     DO(mcds_views_hit(views, "page", 1));
 }
 
-static bool see(void *context, mcds_bytes bytes)
-{
-    (void)context, (void)bytes;
-    return true;
-}
-
-static bool see_counted(void *context, mcds_bytes bytes, uint64_t count)
-{
-    (void)context, (void)bytes, (void)count;
-    return true;
-}
-
-static bool see_entry(void *context, mcds_bytes key, mcds_bytes value)
-{
-    (void)context, (void)key, (void)value;
-    return true;
-}
-
-static bool see_event(void *context, const mcds_log_event *event)
-{
-    (void)context, (void)event;
-    return true;
-}
-
 static int64_t number;
 static bool is_changed;
 static mcds_counter_value counted;
@@ -363,7 +340,7 @@ static int remove_entry(void)
 static int scan_table(void)
 {
     mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
-    return mcds_table_scan(table, &cursor, 0, see_entry, NULL);
+    return mcds_table_scan(table, &cursor, 0, pass_entry, NULL);
 }
 
 static int set_array(void)
@@ -395,14 +372,14 @@ static int put_many(void)
 static int scan_log(void)
 {
     mcds_log_info info = MCDS_LOG_INFO_INIT;
-    return mcds_log_scan(event_log, NULL, see_event, NULL, &info);
+    return mcds_log_scan(event_log, NULL, pass_event, NULL, &info);
 }
 
 static int tail_log(void)
 {
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
     mcds_log_info info = MCDS_LOG_INFO_INIT;
-    return mcds_log_tail(event_log, &cursor, see_event, NULL, &info);
+    return mcds_log_tail(event_log, &cursor, pass_event, NULL, &info);
 }
 
 VERB_OF_EACH(counter_add, add_all(kind))
@@ -419,7 +396,7 @@ VERB_OF_EACH(online_drop, mcds_online_drop(online[kind], 0))
 VERB_OF_EACH(set_add, mcds_set_add(sets[kind], entry(7), &is_changed))
 VERB_OF_EACH(set_remove, mcds_set_remove(sets[kind], entry(7), &is_changed))
 VERB_OF_EACH(set_has, mcds_set_has(sets[kind], entry(7)))
-VERB_OF_EACH(set_scan, mcds_set_scan(sets[kind], see_counted, NULL))
+VERB_OF_EACH(set_scan, mcds_set_scan(sets[kind], pass_element, NULL))
 VERB_OF_EACH(set_drop, mcds_set_drop(sets[kind]))
 VERB(lock_try_acquire, mcds_lock_try_acquire(lock, &(mcds_lease)MCDS_LEASE_INIT))
 VERB(lock_renew, mcds_lock_renew(lock, &lease))
@@ -433,10 +410,10 @@ VERB(table_compare_and_set,
      mcds_table_compare_and_set(table, entry(7), mcds_text("1"), mcds_text("2"), 0))
 VERB(table_has, mcds_table_has(table, entry(7)))
 VERB(table_drop, mcds_table_drop(table))
-VERB(array_scan, mcds_array_scan(array, see, NULL))
+VERB(array_scan, mcds_array_scan(array, pass_bytes, NULL))
 VERB(array_drop, mcds_array_drop(array))
 VERB(list_push, mcds_list_push(list, entry(7)))
-VERB(list_scan, mcds_list_scan(list, 0, 0, see, NULL))
+VERB(list_scan, mcds_list_scan(list, 0, 0, pass_bytes, NULL))
 VERB(list_clear, mcds_list_clear(list))
 VERB(list_drop, mcds_list_drop(list))
 VERB(log_put, mcds_log_put(event_log, 0, entry(7)))

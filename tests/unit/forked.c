@@ -14,16 +14,11 @@
 #include "mcds.h"
 #include "store/store.h"
 #include "support/fixture.h"
+#include "support/pass_over.h"
 
 static bool see(void *context, const mcds_finding *finding)
 {
     (void)context, (void)finding;
-    return true;
-}
-
-static bool see_listed(void *context, const mcds_listed *listed)
-{
-    (void)context, (void)listed;
     return true;
 }
 
@@ -45,12 +40,6 @@ struct opened {
     mcds_ids *ids; /* has a range */
     mcds_pipeline *pipeline;
 };
-
-static bool see_bytes(void *context, mcds_bytes element)
-{
-    (void)context, (void)element;
-    return true;
-}
 
 static void open_all(struct opened *opened)
 {
@@ -124,7 +113,7 @@ static bool calls_are_refused(struct opened *opened)
            is_refused(mcds_ids_next_start(opened->ids, &id, opened->pipeline, 0)) &&
            is_refused(mcds_table_has(opened->table, one)) &&
            is_refused(mcds_table_put(opened->table, one, one, 0)) &&
-           is_refused(mcds_array_scan(opened->array, see_bytes, NULL)) &&
+           is_refused(mcds_array_scan(opened->array, pass_bytes, NULL)) &&
            is_refused(mcds_list_push(opened->list, one)) &&
            is_refused(mcds_log_put(opened->log, 0, one)) &&
            is_refused(mcds_lock_acquire(opened->lock, 0, &lease)) &&
@@ -156,8 +145,8 @@ static int use_as_child(struct opened *opened, const char *uri)
         return 3;
     if (strncmp(uri, "lmdb:", 5) == 0 && !is_refused(mcds_backup(store, "/nowhere/copy")))
         return 5;
-    if (mcds_scan(store, see_listed, NULL) != MCDS_UNSUPPORTED &&
-        !is_refused(mcds_scan(store, see_listed, NULL)))
+    if (mcds_scan(store, pass_listed, NULL) != MCDS_UNSUPPORTED &&
+        !is_refused(mcds_scan(store, pass_listed, NULL)))
         return 6;
     if (mcds_open(uri, NULL, &own) != MCDS_OK ||
         mcds_counter_open(own, "own", NULL, &counter) != MCDS_OK ||

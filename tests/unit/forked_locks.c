@@ -12,6 +12,7 @@
 #include "mcds.h"
 #include "structures/counter/counter.h"
 #include "structures/limit/limit.h"
+#include "support/pass_over.h"
 
 #define PATIENCE_S 20
 
@@ -126,12 +127,6 @@ static int64_t fork_in_scan(void *self)
     return system->monotonic_ns(system->self);
 }
 
-static bool see(void *context, const mcds_listed *listed)
-{
-    (void)context, (void)listed;
-    return true;
-}
-
 /* The counter has its number at hand, in a part of the memory. */
 static void a_child_closes_a_counter(void **state)
 {
@@ -146,7 +141,7 @@ static void a_child_closes_a_counter(void **state)
     assert_int_equal(mcds_counter_add(scanned.counter, 1, NULL), MCDS_OK);
     assert_int_equal(mcds_counter_add(scanned.counter, 1, NULL), MCDS_OK);
     scanned.is_armed = true;
-    assert_int_equal(mcds_scan(store, see, NULL), MCDS_OK);
+    assert_int_equal(mcds_scan(store, pass_listed, NULL), MCDS_OK);
     scanned.is_armed = false;
     assert_int_equal(scanned.failed, 0);
     mcds_counter_close(scanned.counter);

@@ -11,6 +11,7 @@
 #include "mcds.h"
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
+#include "support/pass_over.h"
 
 #define ENTRIES 600
 #define LENGTH 200 /* so that the keys split */
@@ -73,24 +74,12 @@ static mcds_bytes entry(uint32_t i)
     return (mcds_bytes){bytes, sizeof bytes};
 }
 
-static bool see_entry(void *context, mcds_bytes key, mcds_bytes value)
-{
-    (void)context, (void)key, (void)value;
-    return true;
-}
-
-static bool see_element(void *context, mcds_bytes element, uint64_t count)
-{
-    (void)context, (void)element, (void)count;
-    return true;
-}
-
 static int scan_table(mcds_store *store)
 {
     mcds_table *table;
     assert_int_equal(mcds_table_open(store, "t", NULL, &table), MCDS_OK);
     mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
-    int result = mcds_table_scan(table, &cursor, 0, see_entry, NULL);
+    int result = mcds_table_scan(table, &cursor, 0, pass_entry, NULL);
     mcds_table_close(table);
     return result;
 }
@@ -99,7 +88,7 @@ static int scan_set(mcds_store *store)
 {
     mcds_set *set;
     assert_int_equal(mcds_set_open(store, "s", NULL, &set), MCDS_OK);
-    int result = mcds_set_scan(set, see_element, NULL);
+    int result = mcds_set_scan(set, pass_element, NULL);
     mcds_set_close(set);
     return result;
 }

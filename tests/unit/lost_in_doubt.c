@@ -11,6 +11,7 @@
 #include "mcds.h"
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
+#include "support/pass_over.h"
 
 #define KEYS_MAX 64
 #define ENTRIES 20
@@ -71,25 +72,6 @@ static void forget_all(struct world *world)
     }
 }
 
-static bool see(void *context, mcds_bytes element, uint64_t count)
-{
-    (void)context;
-    (void)element;
-    (void)count;
-    return true;
-}
-
-static bool see_entry(void *context, mcds_bytes key, mcds_bytes value)
-{
-    (void)value;
-    return see(context, key, 1);
-}
-
-static bool see_element(void *context, mcds_bytes element)
-{
-    return see(context, element, 1);
-}
-
 static int call_set(mcds_set *set, enum verb verb, mcds_bytes element)
 {
     bool changed;
@@ -97,7 +79,7 @@ static int call_set(mcds_set *set, enum verb verb, mcds_bytes element)
     case READ:
         return mcds_set_has(set, element);
     case SCAN:
-        return mcds_set_scan(set, see, NULL);
+        return mcds_set_scan(set, pass_element, NULL);
     case REMOVE:
         return mcds_set_remove(set, element, &changed);
     default:
@@ -113,7 +95,7 @@ static int call_table(mcds_table *table, enum verb verb, mcds_bytes key)
     case READ:
         return mcds_table_has(table, key);
     case SCAN:
-        return mcds_table_scan(table, &cursor, 0, see_entry, NULL);
+        return mcds_table_scan(table, &cursor, 0, pass_entry, NULL);
     case CHANGE:
         return mcds_table_put(table, key, mcds_text("1"), 0);
     case REMOVE:
@@ -128,14 +110,14 @@ static int call_table(mcds_table *table, enum verb verb, mcds_bytes key)
 static int call_array(mcds_array *array, enum verb verb, mcds_bytes element)
 {
     if (verb == READ || verb == SCAN)
-        return mcds_array_scan(array, see_element, NULL);
+        return mcds_array_scan(array, pass_bytes, NULL);
     return mcds_array_change(array, &element, 1, NULL, 0);
 }
 
 static int call_list(mcds_list *list, enum verb verb, mcds_bytes value)
 {
     if (verb == READ || verb == SCAN)
-        return mcds_list_scan(list, 0, 0, see_element, NULL);
+        return mcds_list_scan(list, 0, 0, pass_bytes, NULL);
     return mcds_list_push(list, value);
 }
 
@@ -331,7 +313,7 @@ static bool play_list(struct world *world, uint32_t at)
         assert_true(found == MCDS_OK ? count > 0
                                      : found == MCDS_NOT_FOUND || found == MCDS_LOST);
     for (int i = 0; is_lost && i < LATER; i++)
-        told += mcds_list_scan(world->lists[0], 0, 0, see_element, NULL) == MCDS_LOST;
+        told += mcds_list_scan(world->lists[0], 0, 0, pass_bytes, NULL) == MCDS_LOST;
     if (is_lost && told == 0)
         fail_msg("fate %d, made again %d, request %u: %s, and no loss", world->fate,
                  world->is_made_again, (unsigned)at, mcds_result_name(result));

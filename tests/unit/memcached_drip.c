@@ -20,6 +20,7 @@
 
 #include "mcds.h"
 #include "support/fake_env.h"
+#include "support/pass_over.h"
 
 #define CONNECT_MS 100
 #define PIECE_MS 50
@@ -99,13 +100,6 @@ static void dripper_stop(struct dripper *dripper)
     (void)rmdir(dripper->path);
 }
 
-static bool see_listed(void *context, const mcds_listed *listed)
-{
-    (void)context;
-    (void)listed;
-    return true;
-}
-
 /* Returns how many pieces the listing has waited for. */
 static uint32_t list(const char *piece)
 {
@@ -118,7 +112,7 @@ static uint32_t list(const char *piece)
     (void)snprintf(uri, sizeof uri, "memcached://%s?connect_timeout=%d", dripper.path,
                    CONNECT_MS);
     assert_int_equal(mcds_open(uri, &options, &store), MCDS_OK);
-    assert_int_equal(mcds_scan(store, see_listed, NULL), MCDS_UNAVAILABLE);
+    assert_int_equal(mcds_scan(store, pass_listed, NULL), MCDS_UNAVAILABLE);
     assert_non_null(strstr(mcds_errmsg(), "no answer before the deadline"));
     mcds_close(store);
     dripper_stop(&dripper);

@@ -3,6 +3,7 @@
 #include "support/fake_env.h"
 #include "support/lmdb_fixture.h"
 #include "support/no_database.h"
+#include "support/pass_over.h"
 
 #define READINGS_MAX 60
 
@@ -91,28 +92,6 @@ static void close_all(struct handles *all)
     mcds_array_close(all->array);
 }
 
-static bool see_element(void *context, mcds_bytes element)
-{
-    (void)context;
-    (void)element;
-    return true;
-}
-
-static bool see_entry(void *context, mcds_bytes key, mcds_bytes value)
-{
-    (void)context;
-    (void)key;
-    (void)value;
-    return true;
-}
-
-static bool see_event(void *context, const mcds_log_event *event)
-{
-    (void)context;
-    (void)event;
-    return true;
-}
-
 static int counter_add(struct handles *all)
 {
     return mcds_counter_add(all->counter, 1, NULL);
@@ -199,7 +178,7 @@ static int table_incr(struct handles *all)
 static int table_scan(struct handles *all)
 {
     mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
-    return mcds_table_scan(all->table, &cursor, 0, see_entry, NULL);
+    return mcds_table_scan(all->table, &cursor, 0, pass_entry, NULL);
 }
 
 static int table_drop(struct handles *all)
@@ -214,7 +193,7 @@ static int list_push(struct handles *all)
 
 static int list_scan(struct handles *all)
 {
-    return mcds_list_scan(all->list, 0, 0, see_element, NULL);
+    return mcds_list_scan(all->list, 0, 0, pass_bytes, NULL);
 }
 
 static int list_clear(struct handles *all)
@@ -231,7 +210,7 @@ static int log_scan(struct handles *all)
 {
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     mcds_log_info info = MCDS_LOG_INFO_INIT;
-    return mcds_log_scan(all->log, &range, see_event, NULL, &info);
+    return mcds_log_scan(all->log, &range, pass_event, NULL, &info);
 }
 
 static int log_drop(struct handles *all)

@@ -14,6 +14,7 @@
 #include "store/finding.h"
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
+#include "support/pass_over.h"
 
 #define SENTENCE_MAX 1024
 
@@ -224,12 +225,6 @@ static void no_byte_of_a_uri_acts_on_a_terminal(void **state)
     assert_true(refused > 200 * sizeof forms / sizeof forms[0]);
 }
 
-static bool pass_over(void *context, const mcds_log_event *event)
-{
-    (void)context, (void)event;
-    return true;
-}
-
 static void no_byte_of_a_namespace_or_cursor_acts_on_a_terminal(void **state)
 {
     (void)state;
@@ -249,8 +244,8 @@ static void no_byte_of_a_namespace_or_cursor_acts_on_a_terminal(void **state)
         assert_int_equal(mcds_log_open(store, name, NULL, &log), MCDS_OK);
         assert_int_equal(mcds_log_open(store, "b", NULL, &second), MCDS_OK);
         assert_int_equal(mcds_log_put(log, 0, mcds_text("e")), MCDS_OK);
-        assert_int_equal(mcds_log_tail(log, &cursor, pass_over, NULL, NULL), MCDS_OK);
-        assert_int_equal(mcds_log_tail(second, &cursor, pass_over, NULL, NULL), MCDS_INVALID);
+        assert_int_equal(mcds_log_tail(log, &cursor, pass_event, NULL, NULL), MCDS_OK);
+        assert_int_equal(mcds_log_tail(second, &cursor, pass_event, NULL, NULL), MCDS_INVALID);
         check_last_visible();
         mcds_log_close(second);
         mcds_log_close(log);

@@ -11,6 +11,8 @@
 
 #include "mcds/backend.h"
 #include "mcds/sim.h"
+#include "support/no_database.h"
+#include "support/pass_over.h"
 
 #define TAIL 64
 #define ROOM_MAX 2048
@@ -126,30 +128,11 @@ static void fill_backend(void *given)
     backend->close = backend_close;
 }
 
-static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context, (void)page, (void)upto_slot;
-    *views_out = 0;
-    return 0;
-}
-
-static int save(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context, (void)page, (void)slot, (void)views;
-    return 0;
-}
-
 static void fill_views(void *given)
 {
     mcds_views_options *options = given;
-    options->load = load;
-    options->save = save;
-}
-
-static bool visit(void *context, const mcds_log_event *event)
-{
-    (void)context, (void)event;
-    return true;
+    options->load = load_nothing;
+    options->save = save_nothing;
 }
 
 static int fetch(const mcds_log_range *range, mcds_log_info *info_out)
@@ -158,7 +141,7 @@ static int fetch(const mcds_log_range *range, mcds_log_info *info_out)
     mcds_log *log = NULL;
     assert_int_equal(mcds_log_open(store, "x", NULL, &log), MCDS_OK);
     assert_int_equal(mcds_log_put(log, 0, mcds_text("event")), MCDS_OK);
-    int result = mcds_log_scan(log, range, visit, NULL, info_out);
+    int result = mcds_log_scan(log, range, pass_event, NULL, info_out);
     mcds_log_close(log);
     mcds_close(store);
     return result;
