@@ -42,6 +42,11 @@ int status_of(int result)
     }
 }
 
+bool is_unanswered(int result)
+{
+    return result == MCDS_AMBIGUOUS || result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE;
+}
+
 const char *advice_on(int result)
 {
     switch (result) {

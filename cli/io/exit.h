@@ -41,6 +41,9 @@ enum status {
 /* The exit status for a result of the library. */
 int status_of(int result);
 
+/* Whether the store has not answered. */
+bool is_unanswered(int result);
+
 /* For a key that holds what mcds did not write; a noun may add another way out. */
 #define ADVICE_ON_FOREIGN                                                                      \
     "; if its value was damaged, restore a backup; otherwise choose another NAME or "          \

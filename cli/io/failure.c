@@ -220,6 +220,15 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
                    error->peer[0] != '\0' ? ": " : "", error->peer, reason);
 }
 
+void describe_cause(char out[FAILURE_CAPACITY])
+{
+    const mcds_error *error = mcds_last_error();
+    char reason[FAILURE_CAPACITY / 2];
+    write_reason(reason, sizeof reason, error);
+    (void)snprintf(out, FAILURE_CAPACITY, "%s%s%s", error->peer,
+                   error->peer[0] != '\0' ? ": " : "", reason);
+}
+
 /* As advice_on, and names the verb that also erases values of other programs. */
 static const char *advice_for(const struct command *command, int result)
 {

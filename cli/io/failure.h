@@ -11,7 +11,10 @@
  * that was typed and the options as they are typed. Truncated to fit. */
 void describe_failure(char out[FAILURE_CAPACITY], const struct command *command);
 
-/* The same, with advice. */
+/* The same without the names of structure and verb. */
+void describe_cause(char out[FAILURE_CAPACITY]);
+
+/* As describe_failure, with advice. */
 void explain_failure(char *out, size_t capacity, const struct command *command);
 
 #endif

@@ -165,8 +165,7 @@ static const char *saying_of(const struct command *command, int result)
 /* Whether a call has this result because a signal has ended the wait for the server. */
 static bool is_given_up(int result)
 {
-    return interrupt_number() != 0 &&
-           (result == MCDS_AMBIGUOUS || result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE);
+    return interrupt_number() != 0 && is_unanswered(result);
 }
 
 /* A call that is not in doubt has changed nothing. */

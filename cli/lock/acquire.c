@@ -29,10 +29,9 @@ static int64_t least(int64_t a, int64_t b)
 static bool is_worth_waiting(struct acquisition *acquisition, int result, int row)
 {
     char said[FAILURE_CAPACITY];
-    bool silent = result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE;
     if (result == MCDS_BUSY || (result == MCDS_AMBIGUOUS && row == 1))
         return true;
-    if (!acquisition->patience.outlasts_silence || (!silent && result != MCDS_AMBIGUOUS))
+    if (!acquisition->patience.outlasts_silence || !is_unanswered(result))
         return false;
     if (!acquisition->is_trouble_told) {
         describe_failure(said, acquisition->command);
@@ -192,7 +191,7 @@ static void end_by_signal(const struct acquisition *acquisition, int result)
     int released = MCDS_OK;
     if (result == MCDS_OK || result == MCDS_AMBIGUOUS)
         released = tenure_release(acquisition->tenure);
-    if (released == MCDS_TIMEOUT || released == MCDS_UNAVAILABLE || released == MCDS_AMBIGUOUS)
+    if (is_unanswered(released))
         complain(&acquisition->session->output,
                  "%s '%.200s': ended by signal %d; the %s may be held, and ends by itself",
                  kind->noun, acquisition->command->arguments[0], acquisition->ended_by,
@@ -225,6 +224,8 @@ bool acquire_tenure(struct acquisition *acquisition, int *status_out)
     interrupt_open_calls();
     bool is_acquired = acquire_and_report(acquisition, status_out);
     int number = interrupt_close();
+    if (is_acquired && number == 0) /* a signal for COMMAND that came too early is dropped */
+        number = watch_end(acquisition->watch);
     if (is_acquired && number != 0)
         (void)raise(number); /* it is blocked again, and the runner takes it */
     return is_acquired;

@@ -29,6 +29,11 @@ void on_lost_init(struct on_lost *on_lost, struct session *session,
         .session = session, .command = command, .kill_at_ns = INT64_MAX};
 }
 
+const char *on_lost_reason(int result)
+{
+    return result == MCDS_EXPIRED ? "expired" : "lost";
+}
+
 void on_lost_note(struct on_lost *on_lost, const char *reason)
 {
     if (on_lost->reason == NULL)

@@ -28,6 +28,8 @@ struct on_lost {
 /* For a new lease. */
 void on_lost_init(struct on_lost *on_lost, struct session *session,
                   const struct command *command);
+/* The reason for a loss that the library has reported. */
+const char *on_lost_reason(int result);
 /* Records the loss; the first reason counts. */
 void on_lost_note(struct on_lost *on_lost, const char *reason);
 /* After a loss, starts the command line unless it was started before. Kills it after 10 s. */

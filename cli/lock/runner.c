@@ -18,9 +18,7 @@
 #include <unistd.h>
 
 #include "io/exit.h"
-#include "io/failure.h"
 #include "io/report.h"
-#include "signals/interrupt.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define STOP_MAX_NS (5000 * NS_PER_MS)
@@ -32,14 +30,6 @@
 #define LOOK_NS (20 * NS_PER_MS)
 /* A process that lives longer than this after KILL is stuck in the kernel. */
 #define STUCK_NS (5000 * NS_PER_MS)
-
-/* Reports `what` on standard error; NULL: nothing. */
-static void say(const struct runner *runner, const char *what)
-{
-    if (what != NULL)
-        complain(&runner->session->output, "%s '%.200s': %s", runner->tenure.kind->noun,
-                 runner->command->arguments[0], what);
-}
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -68,26 +58,6 @@ static void take_deadline(struct runner *runner)
 static int64_t guard_at_ns(const struct runner *runner)
 {
     return runner->deadline_ns - kill_ahead_ns(runner) / 2;
-}
-
-int runner_release(struct runner *runner)
-{
-    interrupt_open_calls();
-    int result = tenure_release(&runner->tenure);
-    int number = interrupt_close();
-    if (runner->ended_by == 0)
-        runner->ended_by = number;
-    return result;
-}
-
-/* Releases what this process may hold, and reports what follows from it. */
-static int let_go(struct runner *runner)
-{
-    const struct tenure *tenure = &runner->tenure;
-    int result = runner_release(runner);
-    if (tenure->kind->released != NULL)
-        say(runner, tenure->kind->released(tenure->handle, result));
-    return result;
 }
 
 /* Reports at once that a process cannot be signalled, and whether the lease is kept. */
@@ -136,11 +106,6 @@ static void lose(struct runner *runner, const char *reason, const char *why, con
     on_lost_note(&runner->on_lost, reason);
 }
 
-static const char *reason_of(int result)
-{
-    return result == MCDS_EXPIRED ? "expired" : "lost";
-}
-
 /* Called after the signal to the group, so that the command line does not delay the signal. */
 static void run_on_lost(struct runner *runner)
 {
@@ -164,7 +129,7 @@ static void learn(struct runner *runner)
         break;
     case MCDS_LOST:
     case MCDS_EXPIRED:
-        lose(runner, reason_of(runner->renewer.result), "was lost; stopping the command",
+        lose(runner, on_lost_reason(runner->renewer.result), "was lost; stopping the command",
              runner->renewer.message);
         if (runner->phase < PHASE_STOPPING)
             stop_group(runner, least(now_ns + kill_ahead_ns(runner), runner->deadline_ns));
@@ -234,7 +199,8 @@ static void take_signals(struct runner *runner)
     }
     child_reap(&runner->child);
     if (runner->child.is_orphaned && runner->phase != PHASE_KILLED) {
-        say(runner, "mcds-lock-guard was killed, so the command and its descendants are too");
+        runner_say(runner,
+                   "mcds-lock-guard was killed, so the command and its descendants are too");
         kill_group(runner, watch_now_ns());
     }
     if (runner->child.stopped_by != 0)
@@ -294,34 +260,6 @@ static enum command_end why_ended(const struct runner *runner)
                                                                       : END_BY_ITSELF;
 }
 
-/* Releases the lease and chooses the exit code. */
-static int release(struct runner *runner, int status)
-{
-    int result = let_go(runner);
-    const struct tenure_kind *kind = runner->tenure.kind;
-    struct output *output = &runner->session->output;
-    char said[FAILURE_CAPACITY];
-    if (result == MCDS_OK)
-        return status;
-    if (result == MCDS_LOST || result == MCDS_EXPIRED) {
-        complain(output,
-                 "%s '%.200s': the %s had ended before the command did; its work may have "
-                 "overlapped with another's",
-                 kind->noun, runner->command->arguments[0], kind->lease);
-        on_lost_note(&runner->on_lost, reason_of(result));
-        return STATUS_LOST;
-    }
-    describe_failure(said, runner->command);
-    if (kind->released != NULL)
-        complain(output, "%s%s", said, advice_on(result));
-    else
-        complain(output, "%s; the %s %s by itself%s", said, kind->thing,
-                 result == MCDS_AMBIGUOUS ? "may not have been released, and then expires"
-                                          : "was not released, and expires",
-                 advice_on(result));
-    return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
-}
-
 /* Reports that the command was not started, for a reason of our own. */
 static int report_not_started(const struct runner *runner, int status, const char *name,
                               const char *why)
@@ -371,9 +309,9 @@ static int watch_to_the_end(struct runner *runner)
     runner->end = RUNNER_ENDED;
     int status = STATUS_LOST;
     if (runner->is_lost)
-        (void)let_go(runner);
+        runner_let_go(runner);
     else
-        status = release(runner, child_status(&runner->child));
+        status = runner_end(runner, child_status(&runner->child));
     end_on_lost(runner);
     return status;
 }
@@ -386,7 +324,7 @@ static bool open_relay(struct runner *runner)
         return true;
     runner->own_relay = (struct relay){.see = kind->see, .context = runner->tenure.handle};
     if (!relay_open(&runner->own_relay)) {
-        say(runner, "this process has too many files open (ulimit -n); raise the limit");
+        runner_say(runner, "this process has too many files open (ulimit -n); raise the limit");
         return false;
     }
     runner->relay = &runner->own_relay;
@@ -401,7 +339,8 @@ static bool open_input(struct runner *runner)
     int *input = &runner->watch.inheritance.input;
     *input = kind->input != NULL ? kind->input(runner->tenure.handle) : STDIN_FILENO;
     if (*input < 0)
-        say(runner, "this process has too many files open, or no memory left for the input");
+        runner_say(runner,
+                   "this process has too many files open, or no memory left for the input");
     return *input >= 0;
 }
 
@@ -435,15 +374,15 @@ static int run_program(struct runner *runner)
         relay_close_ends(runner->relay);
     switch (outcome) {
     case CHILD_FAILED:
-        return release(runner,
-                       report_not_run(&runner->session->output, runner->command, reason));
+        return runner_end(runner,
+                          report_not_run(&runner->session->output, runner->command, reason));
     case CHILD_LATE:
-        (void)let_go(runner);
+        runner_let_go(runner);
         runner->end = RUNNER_LATE;
         return report_not_started(runner, STATUS_LOST, "MCDS_EXPIRED",
                                   "the lease ended before the command could start");
     case CHILD_UNGUARDED:
-        (void)let_go(runner);
+        runner_let_go(runner);
         return report_not_started(runner, STATUS_INTERNAL, "MCDS_IO",
                                   "mcds-lock-guard was killed before the command could start");
     default:
@@ -469,10 +408,12 @@ bool runner_acquire(struct runner *runner, const struct patience *patience, int 
                                       .command = runner->command,
                                       .tenure = &runner->tenure,
                                       .watch = &runner->watch,
-                                      .patience = *patience};
+                                      .patience = *patience,
+                                      .is_trouble_told = runner->is_trouble_told};
     begin_anew(runner);
     bool is_acquired = acquire_tenure(&acquisition, status_out);
     runner->ended_by = acquisition.ended_by;
+    runner->is_trouble_told = false;
     const struct tenure *tenure = &runner->tenure;
     if (is_acquired && tenure->kind->answers != NULL &&
         tenure->kind->answers(tenure->handle, runner->session, runner->command, status_out))
@@ -488,7 +429,7 @@ int runner_run(struct runner *runner)
     assert(runner->phase == PHASE_RUNNING && !runner->is_lost);
     if (!open_input(runner) || !open_relay(runner)) {
         close_input(runner);
-        (void)let_go(runner);
+        runner_let_go(runner);
         return STATUS_INTERNAL;
     }
     int status = end_relay(runner, run_program(runner));

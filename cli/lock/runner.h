@@ -39,7 +39,8 @@ struct runner {
     enum runner_phase phase;
     bool is_lost;
     struct on_lost on_lost;
-    bool is_reach_told; /* that a process cannot be signalled */
+    bool is_reach_told;   /* that a process cannot be signalled */
+    bool is_trouble_told; /* that the store does not answer, by the last release */
     int64_t deadline_ns;
     int64_t span_ns;  /* from a renewal to its deadline */
     int64_t asked_ns; /* when the last renewal was begun */
@@ -62,6 +63,14 @@ bool runner_acquire(struct runner *runner, const struct patience *patience, int 
 int runner_run(struct runner *runner);
 /* Releases the lease. A signal ends the call if the server does not answer. */
 int runner_release(struct runner *runner);
+/* Releases what this process may hold, and reports what follows from that. Why COMMAND has ended, or was
+ * not started, is reported apart. */
+void runner_let_go(struct runner *runner);
+/* Releases the lease after a COMMAND that has ended with `status`, and reports a failure of that.
+ * Returns the exit code: `status`, unless that is 0 and the release has failed, or the lease had ended. */
+int runner_end(struct runner *runner, int status);
+/* Reports `what` on standard error; NULL: nothing. */
+void runner_say(const struct runner *runner, const char *what);
 
 void runner_close(struct runner *runner);
 

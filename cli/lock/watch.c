@@ -14,7 +14,8 @@
 #define NS_PER_S INT64_C(1000000000)
 #define OWN_FILES 4
 
-/* Signals that end mcds are passed on. One that was ignored at the start stays ignored (nohup). */
+/* Signals that end mcds are passed on, as are SIGUSR1 and SIGUSR2, which are for COMMAND alone. One
+ * that was ignored at the start stays ignored (nohup). */
 static const int watched[] = {SIGCHLD, SIGCONT, SIGTERM, SIGINT,
                               SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2};
 
@@ -90,6 +91,6 @@ int watch_end(struct watch *watch)
     int number;
     do {
         number = watch_signal(watch);
-    } while (number == SIGCHLD || number == SIGCONT);
+    } while (number != 0 && !watch_is_ending(number));
     return number;
 }

@@ -32,7 +32,7 @@ int watch_signal(struct watch *watch);
 bool watch_is_ending(int number);
 /* Whether this signal comes from a mistake of the program that it ends. */
 bool watch_is_mistake(int number);
-/* The next signal received that ends a wait, or 0. */
+/* The next signal received that ends a program, or 0. Drops the others. */
 int watch_end(struct watch *watch);
 
 #endif

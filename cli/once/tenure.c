@@ -133,8 +133,7 @@ static int abandon(struct claim *claim)
 
 static bool is_worth_another_try(int result)
 {
-    return result == MCDS_AMBIGUOUS || result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE ||
-           result == MCDS_FULL;
+    return is_unanswered(result) || result == MCDS_FULL;
 }
 
 static int claim_release(void *handle, mcds_permit *permit)

@@ -146,11 +146,6 @@ static int tell_end(struct worker *worker)
                            : mcds_queue_again(worker->queue, &worker->job, worker->again_ms);
 }
 
-static bool is_worth_another_try(int result)
-{
-    return result == MCDS_AMBIGUOUS || result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE;
-}
-
 static int worker_release(void *handle, mcds_permit *permit)
 {
     struct worker *worker = handle;
@@ -161,8 +156,8 @@ static int worker_release(void *handle, mcds_permit *permit)
         return MCDS_OK;
     }
     int result = tell_end(worker);
-    while (is_worth_another_try(result) && interrupt_number() == 0 &&
-           watch_now_ns() < until_ns && watch_now_ns() < permit->lease.deadline_ns) {
+    while (is_unanswered(result) && interrupt_number() == 0 && watch_now_ns() < until_ns &&
+           watch_now_ns() < permit->lease.deadline_ns) {
         is_in_doubt = is_in_doubt || result == MCDS_AMBIGUOUS;
         (void)poll(NULL, 0, TELL_PAUSE_MS);
         result = tell_end(worker);

@@ -148,8 +148,10 @@ const struct verb leader_verbs[] = {
          "The leader holds the lock NAME, and COMMAND is run, renewed and ended as by 'mcds "
          "lock', whose environment it has too: MCDS_LOCK_FENCE is larger than that of every "
          "earlier leader. When COMMAND ends, all its descendants are ended, another host "
-         "becomes the leader, and this one waits again after --rest. A signal is passed on to "
-         "COMMAND, and mcds ends when COMMAND has ended. mcds also ends if COMMAND cannot be "
+         "becomes the leader, and this one waits again after --rest. SIGINT, SIGTERM, SIGHUP "
+         "and "
+         "SIGQUIT are passed on to COMMAND, and mcds ends when COMMAND has ended. SIGUSR1 and "
+         "SIGUSR2 are passed on too, and mcds continues. mcds also ends if COMMAND cannot be "
          "run. While the store does not answer, mcds says so once and waits."},
     {.word = "who",
      .arguments = takes_name,

@@ -292,7 +292,7 @@ class QueueTest(ProcessTest):
         worker.terminate()
         self.end(worker)
         said = worker.stderr.read()
-        self.assertIn(": the command has exited with 3 at try 1: the job is due again in 30s, or when its claim ends\n", said)
+        self.assertIn(": the command has exited with 3 at try 1: the job is due again in 30s, or when its claim ends (", said)
         self.assertEqual(said.count("the job"), 1, said)
         self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("delayed", 1)])
 

@@ -255,7 +255,7 @@ class OnceTest(unittest.TestCase):
         said = caller.communicate(timeout=LIMIT_S)[1]
         self.assertIn(b"the result was not stored: the next caller after the end of the claim", said)
         self.assertNotIn(b"overlapped", said)
-        self.assertEqual(caller.returncode, 0)
+        self.assertEqual(caller.returncode, 69)
         self.fixture.start_server()
 
     @unittest.skipUnless(STORE == "memcached", "a server that stops: this store has no server")
@@ -266,7 +266,7 @@ class OnceTest(unittest.TestCase):
         self.fixture.stop_server()
         caller.terminate()
         said = caller.communicate(timeout=LIMIT_S)[1]
-        self.assertIn(b"the command was ended, and the next caller runs it again when the claim ends\n", said)
+        self.assertIn(b"the command was ended, and the next caller runs it again when the claim ends (", said)
         self.assertEqual(said.count(b"the next caller"), 1, said)
         self.fixture.start_server()
 
