@@ -93,6 +93,13 @@ static void close_quote(struct scan *scan, const char *open)
         fail(scan, open, "a quote is not closed");
 }
 
+/* Whether the system's shell takes the character, if it is not quoted, as an operator or a part of one,
+ * also inside a word. */
+static bool is_operator(char c)
+{
+    return strchr("|&;<>()", c) != NULL;
+}
+
 static void copy_word(struct scan *scan)
 {
     while (*scan->in != '\0' && !is_blank(*scan->in) && scan->error == NULL) {
@@ -112,28 +119,17 @@ static void copy_word(struct scan *scan)
         } else if (*scan->in == '\\' && scan->in[1] == '\0') {
             fail(scan, open,
                  "a backslash ends the line; a command cannot continue on the next");
+        } else if (scan->is_typed && is_operator(*scan->in)) {
+            fail(scan, open,
+                 "a line of mcds shell has no pipes, redirections or lists of commands; quote "
+                 "this word if it is an argument, or run the line outside of this shell, as "
+                 "'mcds ...'");
         } else {
             if (*scan->in == '\\')
                 scan->in++;
             *scan->out++ = *scan->in++;
         }
     }
-}
-
-/* Refuses a word that the system's shell would take as an operator. A word in quotes is shorter than
- * the bytes that were typed, and is not refused. */
-static void check_operator(struct scan *scan, const char *word)
-{
-    static const char *const operators[] = {"|", "||", "&&", ";", "&", ">", ">>", "<"};
-    size_t length = (size_t)(scan->out - word);
-    if (!scan->is_typed || (size_t)(scan->in - scan->begin) != length)
-        return;
-    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++)
-        if (strlen(operators[i]) == length && memcmp(word, operators[i], length) == 0)
-            fail(scan, scan->begin,
-                 "a line of mcds shell has no pipes, redirections or lists of commands; quote "
-                 "this word if it is an argument, or run the line outside of this shell, as "
-                 "'mcds ...'");
 }
 
 /* Returns the number of words, or -1 with the error in the scan. */
@@ -154,7 +150,7 @@ static int split(struct scan *scan, char **words, size_t max)
         scan->begin = scan->in;
         words[count] = scan->out;
         copy_word(scan);
-        check_operator(scan, words[count++]);
+        count++;
         if (scan->error != NULL)
             return -1;
         is_last = *scan->in == '\0';

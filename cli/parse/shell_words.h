@@ -13,8 +13,8 @@
  * Returns the number of words, or -1 with a sentence in *error_out. */
 int split_words(char *line, char **words, size_t max, const char **error_out);
 
-/* The same for a line of a shell: an operator of the system's shell, such as |, is refused unless it
- * is quoted. After -1, *place_out is the index of the wrong byte; of a quote that is not closed, of
+/* The same for a line of a shell: an operator of the system's shell, one of | & ; < > ( and ), is
+ * refused anywhere in a word, unless it is quoted. After -1, *place_out is the index of the wrong byte; of a quote that is not closed, of
  * an operator and of an escape, it is the first byte. */
 int split_typed_words(char *line, char **words, size_t max, const char **error_out,
                       size_t *place_out);

@@ -133,12 +133,14 @@ class ScriptTest(ShellTest):
 
     def test_operators_of_the_systems_shell(self):
         for line, column in (("log tail x | head -n 1", 12), ("counter add x > file", 15), ("ls -l && ls -l", 7),
-                             ("set add s a | wc -l", 13), ("set add s |", 11), ("lock job -- echo a | cat", 20)):
+                             ("set add s a | wc -l", 13), ("set add s |", 11), ("lock job -- echo a | cat", 20),
+                             ("counter get a>file", 14), ("ls|wc", 3), ("counter add x; ls", 14), ("counter add x&", 14),
+                             ("counter add $(date)", 14)):
             self.check(self.script(line), 64, "", f"mcds: line 1: column {column}: a line of mcds shell has no pipes, "
                                                   "redirections or lists of commands; quote this word if it is an argument, or "
                                                   "run the line outside of this shell, as 'mcds ...'\n")
-        self.check(self.script("set add s '|'", "set add s \\>", "lock job -- sh -c 'echo a | cat'  # | cat"), 0,
-                   "added\nadded\na\n")
+        self.check(self.script("set add s '|'", "set add s \\>", "lock job -- sh -c 'echo a | cat'  # | cat", "counter add 'a>b'", 'counter add "a"\\>b'),
+                   0, "added\nadded\na\n1\n2\n")
 
     def test_a_token_is_not_on_the_script(self):
         for line in ("lock renew y", "lock release y", "lock release y --token -", "lock acquire y --token-fd 0"):

@@ -59,13 +59,23 @@ static void refuses_operators_of_a_line_that_is_typed(void **state)
     (void)state;
     refuse_at("set add s a | wc", 12, "quote this word");
     refuse_at("ls >> x", 3, "quote this word");
-    char line[] = "a '|' \\> \"&&\" <b> a|b # | c";
+    refuse_at("counter get a>file", 13, "quote this word");
+    refuse_at("ls|wc", 2, "quote this word");
+    refuse_at("'a'|b", 3, "quote this word");
+    refuse_at("a \"b\"& 'open", 5, "quote this word");
+    for (const char *c = "|&;<>()"; *c != '\0'; c++) {
+        char text[] = {'a', *c, 'b', '\0'};
+        refuse_at(text, 1, "quote this word");
+    }
+    char line[] = "a '|' \\> \"&&\" '<b>' a\\|b x$';' 'f(x)' # | c";
+    static const char *const expected[] = {"a", "|", ">", "&&", "<b>", "a|b", "x;", "f(x)"};
     char *words[MAX];
     const char *error = NULL;
     size_t place = 0;
-    assert_int_equal(split_typed_words(line, words, MAX, &error, &place), 6);
-    assert_string_equal(words[1], "|");
-    EXPECT("a | b", "a", "|", "b"); /* of a batch */
+    assert_int_equal(split_typed_words(line, words, MAX, &error, &place), MAX);
+    for (int i = 0; i < MAX; i++)
+        assert_string_equal(words[i], expected[i]);
+    EXPECT("a | b>c", "a", "|", "b>c"); /* of a batch */
 }
 
 static void knows_comments(void **state)
