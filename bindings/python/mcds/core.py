@@ -8,7 +8,7 @@ from typing import Any, Callable, Hashable, List, NoReturn, Tuple
 
 from ._binding import ffi, lib
 from .block import surely
-from .errors import Error, Invalid, check, note
+from .errors import Error, Invalid, check, closed, note
 from .handle import handle_in, new_place
 
 #: Handles of structures that are kept open, so that `store.counter("a")` is cheap the second time
@@ -29,13 +29,29 @@ class Bound:
 class Opened:
     """A handle of C. It is closed when nothing refers to it, so never during a call."""
 
-    __slots__ = ("handle", "name", "options", "kept")
+    __slots__ = ("handle", "noun", "name", "options", "kept")
 
-    def __init__(self, handle: Any, name: bytes, options: Any = None, kept: Any = None) -> None:
+    def __init__(self, handle: Any, noun: str, name: bytes, options: Any = None, kept: Any = None) -> None:
         self.handle = handle
+        self.noun = noun
         self.name = name
         self.options = options
         self.kept = kept
+
+    def close(self) -> None:
+        """Let go of the handle. Calls then raise Invalid, with the name."""
+        vars(Opened)["handle"].__set__(self, ffi.NULL)  # also where another thread closes it
+        self.__class__ = Closed  # so a call on an open structure has no check
+
+
+class Closed(Opened):
+    """What an Opened is after its store is closed."""
+
+    __slots__ = ()
+
+    @property
+    def handle(self) -> NoReturn:
+        raise closed(self.noun, self.name)
 
 
 class Core:
@@ -61,10 +77,10 @@ class Core:
                 self._opened.move_to_end(whole)
                 return opened
             if self.handle is ffi.NULL:
-                raise Invalid(f"{noun} {name!r}: the store is closed")
+                raise closed(noun, name)
             place = new_place(noun)
             check(getattr(lib, f"mcds_{noun}_open")(self.handle, name, options, place))
-            opened = Opened(handle_in(place), name, options, kept)
+            opened = Opened(handle_in(place), noun, name, options, kept)
             # An interrupt may come between these lines: close() must know each counter in use.
             if noun == "counter" and (options.flags & lib.MCDS_COUNTER_EXACT or options.copies > 1):
                 self._exact.append(opened)
@@ -98,13 +114,17 @@ class Core:
             function()
         for counter in self._exact:
             try:
-                if counter.handle != ffi.NULL:
-                    check(lib.mcds_counter_flush(counter.handle))
+                handle = counter.handle
+            except Invalid:  # it was flushed before an interrupt, or by another thread
+                continue
+            try:
+                if handle != ffi.NULL:
+                    check(lib.mcds_counter_flush(handle))
             except Error as error:
                 failures.append(error)
-            counter.handle = ffi.NULL
+            counter.close()
         for opened in list(self._opened.values()):
-            opened.handle = ffi.NULL
+            opened.close()
         self._at_close.clear()
         self._exact.clear()
         self._opened.clear()

@@ -195,12 +195,29 @@ def error_of(code: int) -> Error:
     return error
 
 
-def locate(error: Error, noun: str, name: str, verb: str, reason: str) -> None:
-    """Put into an error where it has happened, and its message, in the form of the library."""
-    error.noun, error.name, error.verb, error.reason = noun, name, verb, reason
+def shown_name(name: bytes) -> str:
+    return name.decode(errors="backslashreplace")
+
+
+def message_of(noun: str, name: str, verb: str, reason: str) -> str:
+    """A message in the form of the library."""
     shown = "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in name)
     where = f"{noun} '{shown}'" if name else noun
-    error.message = f"{where}: {verb}: {reason}" if verb else f"{where}: {reason}"
+    return f"{where}: {verb}: {reason}" if verb else f"{where}: {reason}"
+
+
+def locate(error: Error, noun: str, name: str, verb: str, reason: str) -> None:
+    """Put into an error where it has happened, and its message."""
+    error.noun, error.name, error.verb, error.reason = noun, name, verb, reason
+    error.message = message_of(noun, name, verb, reason)
+
+
+def closed(noun: str, name: bytes) -> Invalid:
+    """For a structure whose store is closed."""
+    error = Invalid()
+    error.result, error.cause = lib.MCDS_INVALID, "ARGUMENT_MISSING"
+    locate(error, noun, shown_name(name), "", "the store is closed")
+    return error
 
 
 def fail(code: int) -> NoReturn:

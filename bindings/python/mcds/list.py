@@ -8,8 +8,8 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator
 
 from ._binding import ffi, lib
 from .core import Core, Opened
-from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, new_options,
-                   started, take_found, take_none, waiting)
+from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, new_options,
+                   planned, started, take_found, take_none, waiting)
 from .stream import Stream, collect_value, count, read_all
 
 #: extend() makes one call for so many values.
@@ -70,7 +70,7 @@ class ListPlans(Structure):
                                     made_by=(self, ListPlans._scan, (skip, limit), {}))
             try:
                 return int(plan.call(*plan.arguments))
-            except OverflowError as error:
+            except CONVERSION as error:
                 raise plan.failure(error) from None
 
         return scan
@@ -86,7 +86,7 @@ class List(ListPlans):
     def extend(self, values: Iterable[Bytes]) -> None:
         """Add values in their order, 4096 with each call."""
         for group in groups_of(values):
-            self._push_many(group).wait()
+            planned(ListPlans._push_many, self, (group,), {}).wait()
 
     def values(self, skip: int = 0, limit: int = 0) -> Iterator[bytes]:
         """The values after the first `skip`, in order and in parts, at most `limit` (0: all)."""

@@ -15,7 +15,7 @@ from typing import Any, Iterator, List, Optional, Tuple, Type, TypeVar
 from ._binding import ffi, lib
 from .block import ending, statement, surely
 from .core import Bound, Core, Opened
-from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check,
+from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check, closed,
                      error_of, text)
 from .handle import handle_in, new_place
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms,
@@ -244,9 +244,9 @@ def import_lease(core: Core, opened: Opened, token: Bytes) -> Tuple[Opened, Any]
     """The lease of a text, and the handle with the options of the process that has exported it."""
     place, lease = new_place("lock"), ffi.new("mcds_lease *")
     if core.handle is ffi.NULL:
-        raise Invalid(f"lock {opened.name!r}: the store is closed")
+        raise closed("lock", opened.name)
     check(lib.mcds_lock_import(core.handle, opened.name, encode_name(token), place, lease))
-    return Opened(handle_in(place), opened.name), lease
+    return Opened(handle_in(place), "lock", opened.name), lease
 
 
 def take_tenure(code: int, tenure: H) -> Optional[H]:

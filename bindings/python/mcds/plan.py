@@ -14,11 +14,10 @@ from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable
                     Mapping, Optional, ParamSpec, Tuple, TypeGuard, TypeVar, Union)
 
 from ._binding import ffi, lib
+from .arguments import NotBytes, fitting, located, mistyped, narrowed, outside
 from .core import Bound
-from .errors import Error, Invalid, NotFound, error_of, locate
+from .errors import Error, Invalid, NotFound, error_of, locate, message_of, shown_name
 from .handle import new_place
-from .numbers import first, outside
-from .wording import OPTIONS
 
 if TYPE_CHECKING:
     from .pipeline import Result
@@ -49,26 +48,20 @@ def new_struct(kind: str, **members: Any) -> Any:
     try:
         return ffi.new(kind + " *", members)
     except OverflowError:
-        found = outside("", ffi.typeof(kind), members)
+        found = outside([("", ffi.typeof(kind), members)])
         if found is None:
             raise
-        raise found.refusal(kind.split("_")[1]) from None
-    except TypeError:
-        for name, value in members.items():
-            name_in(kind, name, value)
-        raise
+        noun = kind.split("_")[1]
+        if kind.endswith("_options"):
+            found = narrowed(found, noun, ffi.new(kind + " *", fitting(ffi.typeof(kind), members)))
+        raise found.refusal(noun) from None
+    except TypeError as error:
+        wrong = mistyped([("", ffi.typeof(kind), members)])
+        raise TypeError(wrong or str(error)) from None
 
 
 def new_options(kind: str, **members: Any) -> Any:
     return new_struct(kind, size=ffi.sizeof(kind), **members)
-
-
-def name_in(kind: str, name: str, value: Any) -> None:
-    """Raise what cffi raises for a member of another type, with its name."""
-    try:
-        ffi.new(kind + " *", {name: value})
-    except TypeError as error:
-        raise TypeError(f"{OPTIONS.get(name, name)}: {error}") from None
 
 
 ONE_OPERATION = new_options("mcds_pipeline_options", depth=1)
@@ -156,13 +149,18 @@ class Plan(Generic[T]):
             if error.result > 0 and not error.noun:
                 reason = structure.absent if isinstance(error, NotFound) else ""
                 locate(error, *noun_and_verb(self.call, structure), reason or error.message)
-        elif isinstance(error, OverflowError) and build is not None:
+        elif isinstance(error, (OverflowError, TypeError)) and build is not None:
             given = inspect.signature(build).bind(structure, *args, **kwargs).arguments
             names = [next((name for name, one in given.items() if one is value), "number")
                      for value in self.arguments]
-            found = first(zip(names, ffi.typeof(self.call).args, self.arguments))
+            values = list(zip(names, ffi.typeof(self.call).args, self.arguments))
+            noun, name, verb = noun_and_verb(self.call, structure)
+            wrong = mistyped(values)
+            if wrong is not None:
+                return TypeError(message_of(noun, name, verb, wrong))
+            found = outside(values)
             if found is not None:
-                noun, name, verb = noun_and_verb(self.call, structure)
+                found = narrowed(found, noun, structure._opened.options, self.call, self.arguments)
                 refusal = found.refusal(noun, verb)
                 locate(refusal, noun, name, verb, refusal.reason)
                 return refusal
@@ -189,10 +187,6 @@ def noun_and_verb(call: Any, structure: Any) -> Tuple[str, str, str]:
     return noun, shown_name(structure._opened.name), verb
 
 
-def shown_name(name: bytes) -> str:
-    return name.decode(errors="backslashreplace")
-
-
 def put_name(error: Invalid, structure: Any) -> None:
     """Into the refusal of a number by `new_struct`, which knows no name."""
     put_encoded_name(error, structure._opened.name)
@@ -211,6 +205,8 @@ def planned(build: Callable[..., Plan[T]], structure: Any, args: Tuple[Any, ...]
     except Invalid as error:
         put_name(error, structure)
         raise
+    except TypeError as error:
+        raise located(error, build, structure, args, kwargs) from None
     plan.made_by = (structure, build, args, kwargs)
     return plan
 
@@ -227,6 +223,8 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
         except Invalid as error:
             put_name(error, self)
             raise
+        except TypeError as error:
+            raise located(error, build, self, args, kwargs) from None
         code = PENDING
         try:
             code = plan.run(store_of(self)) if plan.waits else plan.call(*plan.arguments)
@@ -280,6 +278,10 @@ def opens(opener: Callable[Concatenate[Any, P], Any], kind: Callable[[Any, Any],
             name: Any = kwargs["name"] if "name" in kwargs else args[0]
             put_encoded_name(error, encode(name))
             raise
+        except TypeError as error:
+            if error.args and isinstance(error.args[0], NotBytes):
+                raise TypeError(error.args[0].reason(opener, self._core, args, kwargs)) from None
+            raise
 
     return method
 
@@ -324,7 +326,7 @@ def encode(data: Bytes) -> bytes:
         return data.encode()
     if isinstance(data, (bytearray, memoryview)):
         return bytes(data)
-    raise TypeError(f"bytes or str, not {type(data).__name__}")
+    raise NotBytes.error(data)
 
 
 #: The largest element of a set, and the largest key of a table.

@@ -10,7 +10,7 @@ from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import NotFound
 from .plan import (Bytes, Plan, Structure, as_bytes, awaited, encode_name, fits, known,
-                   new_options, started, take_flag, take_found, take_none, waiting)
+                   new_options, planned, started, take_flag, take_found, take_none, waiting)
 from .stream import Stream, collect_set, count, read_all
 
 
@@ -125,14 +125,14 @@ class AnyForm(SetPlans):
 
     def add(self, element: Bytes) -> None:
         """Add an element. Exactly once, also where a reply is lost."""
-        self._add(element).wait()
+        planned(SetPlans._add, self, (element,), {}).wait()
 
     def discard(self, value: Bytes) -> None:
         """Remove an element: of a bag one of it, of a sequence the first one that is equal.
 
         Nothing is done for what cannot be stored.
         """
-        self._discard(value).wait()
+        planned(SetPlans._discard, self, (value,), {}).wait()
 
     def remove(self, element: Bytes) -> None:
         """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
@@ -141,9 +141,10 @@ class AnyForm(SetPlans):
 
     def update(self, elements: Iterable[Bytes]) -> None:
         """Add many elements; their requests travel together."""
+        _ = self._opened.handle  # of a closed store: refused with the name of the set
         with self._runner.pipeline() as pipeline:
             for element in elements:
-                pipeline._start(self._add(element))
+                pipeline._start(planned(SetPlans._add, self, (element,), {}))
 
     def clear(self) -> None:
         """Erase all of it."""

@@ -9,8 +9,8 @@ from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import Error, NotFound, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, awaited,
-                   encode, encode_name, fits, known, new_options, new_struct, new_value, read_value, started,
-                   take_flag, take_found, take_new, take_none, take_number, waiting)
+                   encode, encode_name, fits, known, new_options, new_struct, new_value, planned, read_value,
+                   started, take_flag, take_found, take_new, take_none, take_number, waiting)
 from .stream import PART, check_scan, collect_table, count, new_buffer, records
 
 T = TypeVar("T")
@@ -180,7 +180,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
 
     def get(self, key: Bytes, default: Any = None) -> Any:
         """The value of a key, or `default`; also for a key that cannot be stored."""
-        return self._get(key, default).wait()
+        return planned(TablePlans._get, self, (key, default), {}).wait()
 
     def __getitem__(self, key: Bytes) -> bytes:
         value = self.get(key)
@@ -189,7 +189,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
         return value
 
     def __setitem__(self, key: Bytes, value: Bytes) -> None:
-        self._put(key, value).wait()
+        planned(TablePlans._put, self, (key, value), {}).wait()
 
     def __delitem__(self, key: Bytes) -> None:
         if not self.remove(key):

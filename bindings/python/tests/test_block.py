@@ -426,7 +426,7 @@ def test_an_interrupt_of_the_end_of_a_store(opener: Callable[..., mcds.Store],
             is_interrupted = False
         monkeypatch.undo()
         assert len({*flushes.flushed}) >= 2, number
-        assert not store._core._opened and not any(one.handle for one in structures), number
+        assert not store._core._opened and all(type(one) is mcds.core.Closed for one in structures), number
         if not is_interrupted:
             break
         number += 1

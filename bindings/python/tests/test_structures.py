@@ -626,18 +626,38 @@ def test_a_closed_store_refuses(opener: Opener) -> None:
         "q", may_lose=True)
     limit, ids, once, cache = store.limit("m"), store.ids("i"), store.once("o"), store.cache("c")
     words, log, array, lines = store.set("s"), store.log("g"), store.array("y"), store.list("n")
+    views = store.views("w", lambda *_: 0, lambda *_: None)
+    visitors, online, exact = store.visitors("v", period=60), store.online("b"), store.exact_counter("e")
     pipeline = store.pipeline()
+    sum_in_flight, adopted = pipeline.counter("a"), store.lock("z").try_acquire()
+    jobs.push("j")
+    job, claim, run = jobs.next(), cache.look("k"), once.begin("k")
+    assert adopted is not None and run is not None
+    token = adopted.export()
     store.close()
     store.close()
-    calls: List[Callable[[], Any]] = [
-        counter.add, lambda: store.counter("a"), store.pipeline, store.inspect().__next__,
-        store.structures().__next__, lock.holder, lock.try_acquire, lock.acquire, permits.holders,
-        lambda: table.get("k"), lambda: table.put("k", "v"), jobs.next, jobs.count,
-        lambda: limit.take("ann"), ids.next, lambda: once.begin("k"), lambda: cache.look("k"),
-        lambda: words.add("e"), lambda: log.put("e"), array.get, lambda: lines.push("e")]
-    for call in calls:
-        with pytest.raises(mcds.Invalid, match="the store is closed$"):
+    calls: List[Tuple[str, Callable[[], Any]]] = [
+        ("", store.pipeline), ("", store.inspect().__next__), ("", store.structures().__next__),
+        ("counter 'a'", counter.add), ("counter 'a'", lambda: store.counter("a")), ("counter 'e'", exact.flush),
+        ("counter 'a'", sum_in_flight.add), ("lock 'l'", lock.holder), ("lock 'l'", lock.try_acquire),
+        ("lock 'l'", lock.acquire), ("lock 'l'", lock.__enter__), ("lock 'l'", lock.watch),
+        ("lock 'l'", lambda: lock.adopt(token)), ("semaphore 'p'", permits.holders),
+        ("semaphore 'p'", permits.acquire), ("table 't'", lambda: table.get("k")),
+        ("table 't'", lambda: table.put("k", "v")), ("table 't'", lambda: list(table)),
+        ("table 't'", lambda: table.__setitem__("k", "v")), ("queue 'q'", jobs.next), ("queue 'q'", jobs.count),
+        ("queue 'q'", lambda: list(jobs.jobs())), ("queue 'q'", job.done), ("limit 'm'", lambda: limit.take("ann")),
+        ("ids 'i'", ids.next), ("once 'o'", lambda: once.begin("k")), ("once 'o'", lambda: once.run("k", bytes)),
+        ("once 'o'", run.renew), ("cache 'c'", lambda: cache.look("k")),
+        ("cache 'c'", lambda: cache.fetch("k", bytes)), ("cache 'c'", lambda: claim.put("v")),
+        ("set 's'", lambda: words.add("e")), ("set 's'", lambda: words.update("e")), ("set 's'", lambda: list(words)),
+        ("log 'g'", lambda: log.put("e")), ("log 'g'", lambda: list(log.events())), ("array 'y'", array.get),
+        ("list 'n'", lambda: lines.push("e")), ("list 'n'", lambda: list(lines.values())),
+        ("views 'w'", lambda: views.hit("p")), ("visitors 'v'", visitors.get), ("online 'b'", online.get)]
+    for where, call in calls:
+        with pytest.raises(mcds.Invalid, match=f"^{where}.*: the store is closed$" if where else "the store is closed$"
+                           ) as caught:
             call()
+        assert not where or f"{caught.value.noun} '{caught.value.name}'" == where
     pipeline.close()
 
 

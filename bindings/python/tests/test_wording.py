@@ -100,38 +100,73 @@ def test_the_time_after_the_clock() -> None:
 
 def test_an_option_of_another_type() -> None:
     with mcds.open("memory:") as s:
-        assert sentence(lambda: s.semaphore("p", "3")).startswith("permits: ")  # type: ignore[arg-type]
+        assert sentence(lambda: s.semaphore("p", "3")) == (  # type: ignore[arg-type]
+            "permits must be an integer, not str")
+
+
+#: Arguments of a wrong type.
+MISTYPED: List[Tuple[Callable[[Any], object], str]] = [
+    (lambda s: s.counter("n").add(1.5), "counter 'n': add: delta must be an integer, not float"),
+    (lambda s: s.exact_counter("n").add("1"), "counter 'n': add: delta must be an integer, not str"),
+    (lambda s: s.ids("n").take(n=None), "ids 'n': take: n must be an integer, not NoneType"),
+    (lambda s: s.limit("n", rates=[("5", 1)]), "count must be an integer, not str"),
+    (lambda s: list(s.list("n").values(skip=1.5)), "list 'n': scan: skip must be an integer, not float"),
+    (lambda s: list(s.log("n").events(limit=1.5)), "limit must be an integer, not float"),
+    (lambda s: s.pipeline().counter("n").add(1.5), "counter 'n': add: delta must be an integer, not float"),
+    (lambda s: run(lambda: s.aio.counter("n").add(1.5)), "counter 'n': add: delta must be an integer, not float"),
+    (lambda s: s.counter(7), "name must be bytes or str, not int"),
+    (lambda s: s.set("n").add(7), "set 'n': add: element must be bytes or str, not int"),
+    (lambda s: s.set("n").update(["a", 7]), "set 'n': add: element must be bytes or str, not int"),
+    (lambda s: s.table("n").put("k", 7), "table 'n': put: value must be bytes or str, not int"),
+    (lambda s: s.table("n").put(key=None, value="v"), "table 'n': put: key must be bytes or str, not NoneType"),
+    (lambda s: s.table("n").__setitem__("k", 1.5), "table 'n': put: value must be bytes or str, not float"),
+    (lambda s: s.pipeline().table("n").put("k", 7), "table 'n': put: value must be bytes or str, not int"),
+    (lambda s: s.list("n").extend(["a", 7]), "list 'n': push_many: values must have bytes or str, not int"),
+]
+
+
+@pytest.mark.parametrize("call, said", MISTYPED)
+def test_an_argument_of_another_type(call: Callable[[Any], object], said: str) -> None:
+    with mcds.open("memory:") as s, pytest.raises(TypeError) as caught:
+        call(s)
+    assert str(caught.value) == said
 
 
 U32, U64 = (f"0 to {2 ** bits - 1}" for bits in (32, 64))
 I64 = f"{-2 ** 63} to {2 ** 63 - 1}"
+#: Of an add to a counter.
+DELTA = f"{1 - 2 ** 61} to {2 ** 61 - 1}"
 RATE = {"rates": "5/s"}
-#: Numbers outside of the types of C.
+#: Numbers outside of the types of C. The range is that of the library, where it has a narrower one.
 NUMBERS: List[Tuple[Callable[[Any], object], str, str, str, int]] = [
-    (lambda s: s.striped_counter("n", stripes=-1), "counter 'n'", "stripes", U32, -1),
-    (lambda s: s.striped_counter(name="n", stripes=2 ** 32), "counter 'n'", "stripes", U32, 2 ** 32),
-    (lambda s: s.semaphore("n", permits=-1), "semaphore 'n'", "permits", U32, -1),
-    (lambda s: s.exact_counter("n", copies=-1), "counter 'n'", "copies", U32, -1),
-    (lambda s: s.online("n", buckets=2 ** 32), "online 'n'", "buckets", U32, 2 ** 32),
-    (lambda s: s.cache("n", jitter=2 ** 40), "cache 'n'", "jitter", U32, 2 ** 40),
-    (lambda s: s.limit("n", rates=[(5, 1, -1)]), "limit 'n'", "burst", U64, -1),
-    (lambda s: s.pipeline(depth=-1), "pipeline", "depth", U32, -1),
-    (lambda s: s.counter("n").add(2 ** 63), "counter 'n': add", "delta", I64, 2 ** 63),
+    (lambda s: s.striped_counter("n", stripes=-1), "counter 'n'", "stripes", "0 to 32", -1),
+    (lambda s: s.striped_counter(name="n", stripes=2 ** 32), "counter 'n'", "stripes", "0 to 32", 2 ** 32),
+    (lambda s: s.semaphore("n", permits=-1), "semaphore 'n'", "permits", "0 to 60", -1),
+    (lambda s: s.exact_counter("n", copies=-1), "counter 'n'", "copies", "0 to 7", -1),
+    (lambda s: s.online("n", buckets=2 ** 32), "online 'n'", "buckets", "0 to 32", 2 ** 32),
+    (lambda s: s.cache("n", jitter=2 ** 40), "cache 'n'", "jitter", "0 to 90", 2 ** 40),
+    (lambda s: s.limit("n", rates=[(5, 1, -1)]), "limit 'n'", "burst", "0 to 1581120000", -1),
+    (lambda s: s.limit("n", rates=[(-1, 1)]), "limit 'n'", "count", "1 to 1000000000", -1),
+    (lambda s: s.queue("n", stripes=-1), "queue 'n'", "stripes", "0 to 32", -1),
+    (lambda s: s.queue("n", tries=2 ** 32), "queue 'n'", "tries", "0 to 10000", 2 ** 32),
+    (lambda s: s.queue("n").push_dead("j", -1), "queue 'n': push_dead", "tries", "0 to 65535", -1),
+    (lambda s: s.pipeline(depth=-1), "pipeline", "depth", "0 to 65536", -1),
+    (lambda s: s.counter("n").add(2 ** 63), "counter 'n': add", "delta", DELTA, 2 ** 63),
     (lambda s: s.table("n").incr("k", 2 ** 63), "table 'n': incr", "delta", I64, 2 ** 63),
     (lambda s: s.table("n").page(mcds.Cursor(), limit=-1), "table 'n': scan", "limit", U64, -1),
     (lambda s: s.table("n").page(mcds.Cursor(-1)), "table 'n'", "position", U64, -1),
-    (lambda s: s.limit("n", **RATE).take("me", n=-1), "limit 'n': take", "n", U64, -1),
-    (lambda s: s.limit("n", **RATE).take("me", 2 ** 64), "limit 'n': take", "n", U64, 2 ** 64),
-    (lambda s: s.ids("n").take(-1), "ids 'n': take", "n", U64, -1),
-    (lambda s: s.semaphore("n", 2).resize(-1), "semaphore 'n': resize", "permits", U32, -1),
+    (lambda s: s.limit("n", **RATE).take("me", n=-1), "limit 'n': take", "n", "1 to 5", -1),
+    (lambda s: s.limit("n", **RATE).take("me", 2 ** 64), "limit 'n': take", "n", "1 to 5", 2 ** 64),
+    (lambda s: s.ids("n").take(-1), "ids 'n': take", "n", "1 to 65536", -1),
+    (lambda s: s.semaphore("n", 2).resize(-1), "semaphore 'n': resize", "permits", "1 to 60", -1),
     (lambda s: s.views("n", lambda *_: 0, lambda *_: None).hit("p", 2 ** 63), "views 'n': hit", "n", U32, 2 ** 63),
     (lambda s: list(s.list("n").values(skip=-1)), "list 'n': scan", "skip", U64, -1),
     (lambda s: list(s.log("n").events(limit=-1)), "log 'n'", "limit", U64, -1),
     (lambda s: s.queue("n").scan(limit=-1), "queue 'n': scan", "limit", U64, -1),
-    (lambda s: s.pipeline().counter("n").add(2 ** 63), "counter 'n': add", "delta", I64, 2 ** 63),
+    (lambda s: s.pipeline().counter("n").add(2 ** 63), "counter 'n': add", "delta", DELTA, 2 ** 63),
     (lambda s: s.pipeline().list("n").read(limit=-1), "list 'n': scan", "limit", U64, -1),
-    (lambda s: run(lambda: s.aio.counter("n").add(2 ** 63)), "counter 'n': add", "delta", I64, 2 ** 63),
-    (lambda s: run(lambda: s.aio.ids("n").take(n=-1)), "ids 'n': take", "n", U64, -1),
+    (lambda s: run(lambda: s.aio.counter("n").add(2 ** 63)), "counter 'n': add", "delta", DELTA, 2 ** 63),
+    (lambda s: run(lambda: s.aio.ids("n").take(n=-1)), "ids 'n': take", "n", "1 to 65536", -1),
 ]
 
 

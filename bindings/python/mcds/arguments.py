@@ -1,0 +1,162 @@
+"""Arguments that C cannot take: which one it is, and what it must be.
+
+Only a failed call looks for them. So a call that succeeds costs nothing more.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, SupportsIndex, Tuple
+
+from ._binding import ffi, lib
+from .errors import Invalid, locate, message_of, shown_name, text
+from .handle import new_place
+from .wording import OPTIONS
+
+#: Types that hold other things than integers.
+OTHERS = ("_Bool", "char", "float", "double")
+
+#: A value with its name and its type of C.
+Typed = Tuple[str, Any, Any]
+
+
+class NotBytes(str):
+    """The message of a TypeError for what is neither bytes nor str."""
+
+    data: object
+
+    @classmethod
+    def error(cls, data: object) -> TypeError:
+        said = cls(f"bytes or str, not {type(data).__name__}")
+        said.data = data
+        return TypeError(said)
+
+    def reason(self, called: Callable[..., Any], *given: Any) -> str:
+        """With the argument that it is, or that has it. `given`: the first argument, the others, and those
+        with a name."""
+        arguments = inspect.signature(called).bind(given[0], *given[1], **given[2]).arguments
+        for name, one in arguments.items():
+            if one is self.data:
+                return f"{name} must be {self}"
+            if isinstance(one, (list, tuple)) and any(item is self.data for item in one):
+                return f"{name} must have {self}"
+        return self
+
+
+def located(error: TypeError, build: Callable[..., Any], structure: Any, *given: Any) -> TypeError:
+    """The error with the structure, the method that makes a plan, and its argument, if that is no bytes."""
+    said = error.args[0] if error.args else None
+    if not isinstance(said, NotBytes):
+        return error
+    opened = structure._opened
+    return TypeError(message_of(opened.noun, shown_name(opened.name), build.__name__.lstrip("_"),
+                                said.reason(build, structure, *given)))
+
+
+class Outside(NamedTuple):
+    """An argument outside of the range of its type."""
+
+    option: str
+    low: int
+    high: int
+    value: int
+    wanted: str
+
+    def refusal(self, noun: str, verb: str = "") -> Invalid:
+        error = Invalid()
+        error.result, error.cause = lib.MCDS_INVALID, "OUT_OF_RANGE"
+        error.option = OPTIONS.get(self.option, self.option)
+        error.wanted, error.found = self.wanted, str(self.value)
+        error.wanted_min, error.wanted_max, error.found_number = self.low, self.high, self.value
+        locate(error, noun, "", verb, f"{error.option} must be {error.wanted}, not {error.found}")
+        return error
+
+
+def range_of(kind: Any) -> Optional[Tuple[int, int]]:
+    """The least and the largest integer of a type; None: it is not a type of integers."""
+    if kind.kind not in ("primitive", "enum") or kind.cname in OTHERS:
+        return None
+    bits = 8 * ffi.sizeof(kind)
+    if int(ffi.cast(kind, -1)) < 0:
+        return -(1 << bits - 1), (1 << bits - 1) - 1
+    return 0, (1 << bits) - 1
+
+
+def leaves(name: str, kind: Any, value: Any) -> Iterator[Typed]:
+    """The value, or those inside of an array or a struct."""
+    if kind.kind == "array" and isinstance(value, (list, tuple)):
+        for one in value:
+            yield from leaves(name, kind.item, one)
+    elif kind.kind == "struct" and isinstance(value, dict):
+        types = dict(kind.fields)
+        for member, one in value.items():
+            yield from leaves(member, types[member].type, one)
+    elif kind.kind == "struct" and isinstance(value, tuple):
+        for (member, field), one in zip(kind.fields, value):
+            yield from leaves(member, field.type, one)
+    else:
+        yield name, kind, value
+
+
+def outside(values: Iterable[Typed]) -> Optional[Outside]:
+    """The first number that its type cannot hold."""
+    for name, kind, value in (leaf for one in values for leaf in leaves(*one)):
+        span = range_of(kind)
+        if span is not None and isinstance(value, SupportsIndex) and not span[0] <= operator.index(value) <= span[1]:
+            return Outside(name, *span, operator.index(value), f"{span[0]} to {span[1]}")
+    return None
+
+
+def mistyped(values: Iterable[Typed]) -> Optional[str]:
+    """What is wrong with the first value that is no integer, but must be one."""
+    for name, kind, value in (leaf for one in values for leaf in leaves(*one)):
+        if range_of(kind) is not None and not isinstance(value, SupportsIndex):
+            return f"{OPTIONS.get(name, name)} must be an integer, not {type(value).__name__}"
+    return None
+
+
+def fitting(kind: Any, value: Any) -> Any:
+    """The value with an end of the range of its type in place of each number that is outside: with the
+    largest if the type has no sign, because 0 often selects a default."""
+    if kind.kind == "array" and isinstance(value, (list, tuple)):
+        return [fitting(kind.item, one) for one in value]
+    if kind.kind == "struct" and isinstance(value, dict):
+        types = dict(kind.fields)
+        return {member: fitting(types[member].type, one) for member, one in value.items()}
+    if kind.kind == "struct" and isinstance(value, tuple):
+        return tuple(fitting(field.type, one) for (_, field), one in zip(kind.fields, value))
+    span = range_of(kind)
+    if span is None or not isinstance(value, SupportsIndex) or span[0] <= operator.index(value) <= span[1]:
+        return value
+    return span[0] if operator.index(value) < span[0] < 0 else span[1]
+
+
+def calls_back(options: Any) -> bool:
+    """Whether C calls a function of the program."""
+    return options is not None and any(
+        field.type.kind == "pointer" and field.type.item.kind == "function"
+        for _, field in ffi.typeof(options).item.fields)
+
+
+def narrowed(found: Outside, noun: str, options: Any, call: Any = None,
+             arguments: Tuple[Any, ...] = ()) -> Outside:
+    """The same with the range of the library, if that is narrower than the range of the type.
+
+    An empty store in memory is asked, with numbers that fit. So nothing changes.
+    """
+    if calls_back(options):
+        return found
+    given = ffi.NULL if options is None else options
+    store, place = new_place("store"), new_place(noun)
+    code = lib.mcds_open(b"memory:", ffi.NULL, store)
+    if code == 0 and noun == "pipeline":
+        code = lib.mcds_pipeline_open(store[0], given, place)
+    elif code == 0:
+        code = getattr(lib, f"mcds_{noun}_open")(store[0], b"x", given, place)
+    if code == 0 and call is not None:
+        code = call(place[0], *map(fitting, ffi.typeof(call).args[1:], arguments[1:]))
+    last = lib.mcds_last_error()
+    if (code, last.cause, text(last.option)) != (lib.MCDS_INVALID, lib.MCDS_CAUSE_OUT_OF_RANGE, found.option):
+        return found
+    return found._replace(low=int(last.wanted_min), high=int(last.wanted_max), wanted=text(last.wanted))
