@@ -1,5 +1,6 @@
 """Damages each page of an lmdb: file in turn. Every verb then answers as before, or names the file and refuses: it
-neither crashes nor waits, and no answer is wrong.
+neither crashes nor waits, and no answer is wrong. It exits with 80 only after the file has got a part of its change, and
+with another code only if the file has got nothing.
 
     damaged_pages.py MCDS          one kind of damage for each page
     damaged_pages.py MCDS --all    every kind for each page, and more verbs: hours
@@ -19,17 +20,22 @@ IS_LONG = "--all" in sys.argv
 PAGE = 4096
 LIMIT_S = 120
 SIGNAL = 128  # exit codes from here on
-NO, USAGE = 1, 64
+NO, USAGE, AMBIGUOUS = 1, 64, 80
+TRANSACTION = 144  # the place of its number, in the first two pages
 COUNTERS = 250
 SEEDS = range(1, 13) if IS_LONG else (3, 7)
 READS = ("ls", "dump --all", "set count s", "set has s 5", "counter get c0001", "counter get c0200")
 MORE_READS = ("ls -l", "dump s", "dump q", "dump l", "set scan s", "queue count q", "list scan l", "log tail g", "table get t k3", "cache list c")
-WRITES = ("counter add c0100", "rm c0002 --yes")
-MORE_WRITES = ("set add s 900", "queue next q", "list push l z", "table put t k3 w", "log put g z", "once o -- true", "lock k -- true",
+WRITES = ("counter add c0100", "rm c0002 --yes", "set add s 900", "set remove s 5", "set drop s", "rm s --yes")
+MORE_WRITES = ("table drop t", "queue next q", "list push l z", "table put t k3 w", "log put g z", "once o -- true", "lock k -- true",
                "limit take m a --rate 3/h", "semaphore run p --permits 2 -- true")
 VERBS = READS + WRITES + (MORE_READS + MORE_WRITES if IS_LONG else ())
 # The places that a lease or a message takes differ from run to run.
 ANY_ANSWER = ("queue next q", "list push l z", "log put g z", "limit take m a --rate 3/h", "ls -l")
+
+
+def last_transaction(content):
+    return max(int.from_bytes(content[page + TRANSACTION:page + TRANSACTION + 8], sys.byteorder) for page in (0, PAGE))
 
 
 def lines(count, text="{}"):
@@ -67,6 +73,8 @@ class PagesTest(unittest.TestCase):
         with open(self.path(name), "wb") as copy:
             copy.write(content)
         done = self.run_mcds(name, verb)
+        with open(self.path(name), "rb") as copy:
+            done.has_changed = last_transaction(copy.read()) != last_transaction(content)
         for file in (name, name + "-lock", name + "-writer"):
             if os.path.exists(self.path(file)):
                 os.remove(self.path(file))
@@ -93,7 +101,9 @@ class PagesTest(unittest.TestCase):
         sound = self.sound[verb]
         is_same = done.returncode == sound.returncode and (done.stdout == sound.stdout or verb in ANY_ANSWER)
         is_refusal = done.returncode >= USAGE and done.returncode < SIGNAL and (name in done.stderr or "damage" in done.stderr)
-        return None if is_same or is_refusal else f"{what}: {verb}: {done.returncode} {done.stdout[:200]!r} {done.stderr[-300:]!r}"
+        is_true = is_same or "crashed" in done.stderr or done.has_changed == (done.returncode == AMBIGUOUS)
+        return None if (is_same or is_refusal) and is_true else (f"{what}: {verb}: {done.returncode} {done.has_changed} "
+                                                                 f"{done.stdout[:200]!r} {done.stderr[-300:]!r}")
 
     def test_each_page(self):
         tasks = []
