@@ -105,7 +105,6 @@ static enum mcds__step ask_part(struct mcds__queue_next *next, uint8_t stage)
 static enum mcds__step end_round(struct mcds__queue_next *next)
 {
     struct mcds__operation *operation = &next->base;
-    int64_t wake_ms = next->wake_ms;
     assert(next->wait_until_ns <= operation->deadline_ns || operation->ends_wait);
     assert(!operation->uses_line);
     if (next->job->is_held)
@@ -113,10 +112,8 @@ static enum mcds__step end_round(struct mcds__queue_next *next)
     int64_t now_ns = mcds__monotonic_ns(operation->env);
     int64_t left_ns = next->wait_until_ns - now_ns;
     int64_t hint_ns = 0;
-    if (wake_ms != INT64_MAX) {
-        int64_t wake_ns = (wake_ms - mcds__wall_ms(operation->env)) * NS_PER_MS;
-        hint_ns = wake_ns > NS_PER_MS ? wake_ns : NS_PER_MS;
-    }
+    if (next->wake_ns != INT64_MAX)
+        hint_ns = next->wake_ns - now_ns > NS_PER_MS ? next->wake_ns - now_ns : NS_PER_MS;
     if (left_ns > 0 && (hint_ns == 0 || hint_ns > left_ns))
         hint_ns = left_ns;
     operation->tries = 1;
@@ -126,12 +123,12 @@ static enum mcds__step end_round(struct mcds__queue_next *next)
     return MCDS__SLEEP;
 }
 
-/* No part of the stripe has a job that is due until wake_ms. */
-static enum mcds__step end_stripe(struct mcds__queue_next *next, int64_t wake_ms)
+/* No part of the stripe has a job that is due until wake_ns. */
+static enum mcds__step end_stripe(struct mcds__queue_next *next, int64_t wake_ns)
 {
     mcds_queue *queue = next->work.queue;
     const uint32_t stripes = mcds__queue_stripes(queue);
-    next->wake_ms = wake_ms < next->wake_ms ? wake_ms : next->wake_ms;
+    next->wake_ns = wake_ns < next->wake_ns ? wake_ns : next->wake_ns;
     mcds__queue_set_idle(queue, next->stripe, true);
     if (++next->passed >= stripes)
         return end_round(next);
@@ -148,7 +145,7 @@ static bool enter_queue(struct mcds__queue_next *next, uint64_t incarnation)
     bool is_other;
     next->incarnation = incarnation;
     next->passed = 0;
-    next->wake_ms = INT64_MAX;
+    next->wake_ns = INT64_MAX;
     next->from = 0;
     next->stripe = mcds__queue_pick_stripe(queue, &queue->next, &is_other);
     return is_other;
@@ -158,7 +155,7 @@ static bool enter_queue(struct mcds__queue_next *next, uint64_t incarnation)
 static enum mcds__step try_stripe(struct mcds__queue_next *next)
 {
     mcds_queue *queue = next->work.queue;
-    int64_t wake_ms;
+    int64_t wake_ns;
     uint64_t incarnation = mcds__queue_incarnation(queue);
     if (incarnation == 0)
         return next->has_read ? end_round(next) : next_ask_numbers(next);
@@ -172,9 +169,9 @@ static enum mcds__step try_stripe(struct mcds__queue_next *next)
         mcds__queue_finish_begin(&next->finish, next->stripe);
         return mcds__queue_next_step(next);
     }
-    if (!mcds__queue_choose(queue, next->stripe, next->from, mcds__wall_ms(next->base.env),
-                            &next->part, &wake_ms))
-        return end_stripe(next, wake_ms);
+    if (!mcds__queue_choose(queue, next->stripe, next->from, mcds__monotonic_ns(next->base.env),
+                            &next->part, &wake_ns))
+        return end_stripe(next, wake_ns);
     return mcds__queue_is_idle(queue, next->stripe) ? ask_part(next, NEXT_LOOK)
                                                     : next_ask_claim(next);
 }
@@ -183,28 +180,39 @@ static enum mcds__step next_begin_round(struct mcds__queue_next *next)
 {
     next->has_read = false;
     next->incarnation = 0;
-    next->wake_ms = INT64_MAX;
+    next->wake_ns = INT64_MAX;
     return try_stripe(next);
 }
 
-/* The part has no job that is due. */
+/* time_ms on the monotonic clock, at most MCDS__QUEUE_LOOK_MS from now; INT64_MAX for 0. */
+static int64_t wake_at(const mcds_env *env, int64_t time_ms)
+{
+    int64_t left_ms = time_ms - mcds__wall_ms(env);
+    if (time_ms == 0)
+        return INT64_MAX;
+    if (left_ms > MCDS__QUEUE_LOOK_MS)
+        left_ms = MCDS__QUEUE_LOOK_MS;
+    return mcds__monotonic_ns(env) + (left_ms > 0 ? left_ms * NS_PER_MS : 0);
+}
+
+/* The part had no job that was due before next_ms; 0: none at all. It is read each time while it is
+ * open, and if the claim has read a part that others have filled since. */
 static enum mcds__step pass_part(struct mcds__queue_next *next, bool is_finished,
                                  int64_t next_ms)
 {
     mcds_queue *queue = next->work.queue;
-    int64_t look_ms = 0;
-    if (next->sight.is_closed || is_finished) {
+    const int64_t wake_ns = wake_at(next->base.env, next_ms);
+    const bool is_passed = is_finished ||
+                           (next->sight.is_closed && !next->sight.is_due && next_ms > 0);
+    if (is_passed && mcds__jobs_is_part(next->part + 1)) {
         const struct mcds__queue_range after = {next->incarnation, 0, next->part + 1};
-        int64_t latest_ms = mcds__wall_ms(next->base.env) + MCDS__QUEUE_LOOK_MS;
-        look_ms = next_ms < latest_ms ? next_ms : latest_ms;
-        if (mcds__jobs_is_part(next->part + 1))
-            mcds__queue_raise(queue, &after);
+        mcds__queue_raise(queue, &after);
     }
+    const int64_t look_ns = is_passed ? wake_ns : 0;
     mcds__queue_note(queue, next->incarnation, next->part,
-                     is_finished ? MCDS__QUEUE_FINISHED : look_ms);
+                     is_finished ? MCDS__QUEUE_FINISHED : look_ns);
     next->from = next->part + 1;
-    return look_ms == 0 && !is_finished ? end_stripe(next, next_ms > 0 ? next_ms : INT64_MAX)
-                                        : try_stripe(next);
+    return is_passed ? try_stripe(next) : end_stripe(next, wake_ns);
 }
 
 /* The part is not there: it was not made yet, or a day has passed since it was finished. */

@@ -41,7 +41,7 @@ struct mcds__queue_next {
     bool has_read; /* the numbers, in this round */
     uint32_t stripe;
     uint32_t passed;      /* stripes in this round that have no job that is due, */
-    int64_t wake_ms;      /* and the earliest time at which one of them may; INT64_MAX: none */
+    int64_t wake_ns;      /* and the earliest time at which one of them may; INT64_MAX: none */
     bool leaves_finished; /* the parts that are finished, because finish.c was blocked */
     int64_t wait_until_ns;
     uint64_t incarnation;

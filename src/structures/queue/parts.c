@@ -136,7 +136,7 @@ static int64_t *look_of(mcds_queue *queue, uint64_t part)
     assert(stripe < queue->numbers.stripes);
     assert(part >= queue->numbers.list[stripe].first &&
            part - queue->numbers.list[stripe].first < window);
-    return &queue->look_ms[stripe * window + mcds__jobs_place_of(part) % window];
+    return &queue->look_ns[stripe * window + mcds__jobs_place_of(part) % window];
 }
 
 /* The mutex is held. A part that enters the window gets the place of one that leaves it. */
@@ -179,7 +179,7 @@ static void learn_another(mcds_queue *queue, const struct mcds__jobs_numbers *nu
     begin_stay(queue, &queue->next, (uint32_t)(drawn >> 32) % numbers->stripes);
     begin_stay(queue, &queue->push, (uint32_t)drawn % numbers->stripes);
     memset(queue->is_idle, 0, sizeof queue->is_idle);
-    memset(queue->look_ms, 0, sizeof queue->look_ms);
+    memset(queue->look_ns, 0, sizeof queue->look_ns);
 }
 
 void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbers)
@@ -196,14 +196,14 @@ void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbe
     pthread_mutex_unlock(&queue->mutex);
 }
 
-void mcds__queue_note(mcds_queue *queue, uint64_t incarnation, uint64_t part, int64_t look_ms)
+void mcds__queue_note(mcds_queue *queue, uint64_t incarnation, uint64_t part, int64_t look_ns)
 {
     pthread_mutex_lock(&queue->mutex);
     uint32_t stripe = mcds__jobs_stripe_of(part);
     if (queue->numbers.incarnation == incarnation && stripe < queue->numbers.stripes) {
         uint64_t first = queue->numbers.list[stripe].first;
         if (part >= first && part - first < window_of(queue))
-            *look_of(queue, part) = look_ms;
+            *look_of(queue, part) = look_ns;
     }
     pthread_mutex_unlock(&queue->mutex);
 }
@@ -225,23 +225,23 @@ bool mcds__queue_is_idle(mcds_queue *queue, uint32_t stripe)
     return is_idle;
 }
 
-bool mcds__queue_choose(mcds_queue *queue, uint32_t stripe, uint64_t from, int64_t now_ms,
-                        uint64_t *part_out, int64_t *wake_ms_out)
+bool mcds__queue_choose(mcds_queue *queue, uint32_t stripe, uint64_t from, int64_t now_ns,
+                        uint64_t *part_out, int64_t *wake_ns_out)
 {
     bool is_found = false;
-    *wake_ms_out = INT64_MAX;
+    *wake_ns_out = INT64_MAX;
     pthread_mutex_lock(&queue->mutex);
     const struct mcds__jobs_range *range = &queue->numbers.list[stripe];
     const uint64_t window = stripe < queue->numbers.stripes ? window_of(queue) : 0;
     uint64_t part = from > range->first ? from : range->first;
     for (; window > 0 && part <= range->last && !is_found; part++) {
-        int64_t look_ms = 0;
+        int64_t look_ns = 0;
         if (part - range->first < window)
-            look_ms = *look_of(queue, part);
-        is_found = look_ms <= now_ms;
+            look_ns = *look_of(queue, part);
+        is_found = look_ns <= now_ns;
         *part_out = part;
-        if (!is_found && look_ms < *wake_ms_out)
-            *wake_ms_out = look_ms;
+        if (!is_found && look_ns < *wake_ns_out)
+            *wake_ns_out = look_ns;
     }
     pthread_mutex_unlock(&queue->mutex);
     return is_found;

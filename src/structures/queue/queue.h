@@ -70,8 +70,8 @@ struct mcds_queue {
     /* Of a stripe: the last claim found no job, so the next one looks first. */
     bool is_idle[MCDS__JOBS_STRIPES_MAX];
     /* Each stripe has an equal share, with a part at its number modulo the share: the part is not
-     * read before this wall time in ms. */
-    int64_t look_ms[MCDS__QUEUE_WINDOW];
+     * read before this time of the monotonic clock. The wall clock may be set back meanwhile. */
+    int64_t look_ns[MCDS__QUEUE_WINDOW];
 };
 
 /* The numbers of a stripe, as the handle knows them. Incarnation 0: it knows of no such stripe. */
@@ -96,15 +96,15 @@ void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbe
 /* Raise the numbers of a stripe to at least these. No effect if the handle knows another
  * incarnation. */
 void mcds__queue_raise(mcds_queue *queue, const struct mcds__queue_range *range);
-/* Remember when to read a part again. */
-void mcds__queue_note(mcds_queue *queue, uint64_t incarnation, uint64_t part, int64_t look_ms);
+/* Remember when to read a part again, on the monotonic clock. */
+void mcds__queue_note(mcds_queue *queue, uint64_t incarnation, uint64_t part, int64_t look_ns);
 /* Whether a stripe has no job. The next claim begins at a stripe that has one. */
 void mcds__queue_set_idle(mcds_queue *queue, uint32_t stripe, bool is_idle);
 bool mcds__queue_is_idle(mcds_queue *queue, uint32_t stripe);
-/* The first part of the stripe, from `from` on, that may have a job at now_ms. False: none;
- * *wake_ms_out is the earliest time at which one may, or INT64_MAX. */
-bool mcds__queue_choose(mcds_queue *queue, uint32_t stripe, uint64_t from, int64_t now_ms,
-                        uint64_t *part_out, int64_t *wake_ms_out);
+/* The first part of the stripe, from `from` on, that may have a job at now_ns. False: none;
+ * *wake_ns_out is the earliest time at which one may, or INT64_MAX. */
+bool mcds__queue_choose(mcds_queue *queue, uint32_t stripe, uint64_t from, int64_t now_ns,
+                        uint64_t *part_out, int64_t *wake_ns_out);
 /* The lowest part of the stripe, from the first one on, that is not known to be finished. */
 uint64_t mcds__queue_unfinished(mcds_queue *queue, uint32_t stripe);
 
