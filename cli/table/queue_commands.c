@@ -109,7 +109,8 @@ const struct verb queue_verbs[] = {
      .help = "Print the jobs in their order, one stripe after the other, without claiming "
              "them: the state (waiting, "
              "delayed or claimed), the number of tries, the seconds until the job is due or "
-             "its claim ends, and the job, with tabs between them."},
+             "its claim ends by the clock of this machine, and the job, with tabs between "
+             "them."},
     {.word = "count",
      .arguments = takes_name,
      .overlap = OVERLAP_NEVER,

@@ -49,7 +49,9 @@ extern "C" {
  * If a caller dies, the next one runs the work: the work is done at least once. With
  * MCDS_ONCE_STRICT, no caller runs it again: mcds_once_begin returns MCDS_LOST, until somebody has
  * checked what happened and calls mcds_once_settle or mcds_once_forget. The work is then begun at
- * most once, while the store keeps the key.
+ * most once, while the store keeps the key. The clocks of the machines of both callers decide when
+ * strict work counts as lost. If the clock of the first is ahead, that is so much later. If it is
+ * slow, a call can return MCDS_LOST while the work still runs: check this too before a forget.
  *
  * Not promised: a store that evicts or restarts can lose a claim or a result; the work then runs
  * again. Use lmdb: for work that must not. A result is at most 1 000 000 bytes, and less if the

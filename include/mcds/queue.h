@@ -26,16 +26,22 @@ extern "C" {
  *
  * How a claim and its end are decided. The record of a claim has the time at which the worker's
  * call began. The claim gets the first job that was due at that time and whose earlier claim, if
- * any, had ended by then. So a request that arrives late cannot claim a job that became free only
- * after the call began. If such a request claims a job after its caller has left, the claim ends
- * visible_ms after the call began. A done removes the job, whichever worker has claimed it. An
+ * any, had ended by then. A job that was pushed or given back without a delay is due for each claim
+ * that the store receives after it. So a request that arrives late cannot claim a job whose delay
+ * or earlier claim ended only after the call began. If such a request claims a job after its caller
+ * has left, the claim ends visible_ms after the call began. A done removes the job, whichever worker has claimed it. An
  * again or a longer identifies its claim by the tries of the job, and changes nothing if another
  * claim has followed.
  *
- * A claim is timed by the clock of the worker's machine. If the clock of worker B is S ahead of
- * that of worker A, a claim of A ends S too early for B: both may then work on the job. If
- * another worker has claimed the job, the next call of the earlier worker for it returns
- * MCDS_LOST.
+ * Clocks. A job without a delay is due at once for each worker, whatever the clocks of the machines
+ * show. A delay counts by the clock of the machine that pushes the job or gives it back: the job is
+ * due when the worker's clock shows the time of that clock plus the delay. So if that clock is S
+ * ahead of a worker's clock, the job is due S later for that worker, and if it is S slow, S earlier.
+ * A claim is timed in the same way by the clock of the worker's machine. If the clock of worker B is
+ * S ahead of that of worker A, a claim of A ends S too early for B: both may then work on the job.
+ * If another worker has claimed the job, the next call of the earlier worker for it returns
+ * MCDS_LOST. A claim of B ends S too late for A: if B dies, A gets the job S later. The numbers of
+ * mcds_queue_count and the times of mcds_queue_scan are by the clock of the caller's machine.
  *
  * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a
  * store that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A claim that
@@ -210,7 +216,8 @@ MCDS_API void mcds_queue_close(mcds_queue *queue);
 /* Adds a job at the end. Makes the queue if it does not exist. If a push begins after another
  * push has returned MCDS_OK, its job comes after the other one, if both are in one stripe.
  * Arguments:   job       0 bytes to 64 KB
- *              delay_ms  the job is due after this time; at most 7 days
+ *              delay_ms  the job is due after this time, by the clock of this machine; at most 7
+ *                        days. 0: at once, whatever the clocks of the workers show
  * Returns:     MCDS_OK
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_LOST       the store has lost the entry that lists the parts; not pushed
@@ -326,7 +333,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_done_start(mcds_queue *queue, mcds_job *job
  * instead, and delay_ms is not used. A handle that has read the part of the job before may find
  * the job up to 5 s later.
  * Arguments:   job       in and out; held
- *              delay_ms  at most 7 days
+ *              delay_ms  as for mcds_queue_push
  * Returns:     as mcds_queue_done; MCDS_LOST: nothing was changed
  * Cost:        1. 3 more if the job becomes dead
  * Lost reply:  as mcds_queue_done: given back or dead, or not, or not yet

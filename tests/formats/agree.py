@@ -460,6 +460,7 @@ class AgreeTest(unittest.TestCase):
         left = [job for number in sorted(kept) for job in kept[number].jobs]
         self.assertEqual([job[4] for job in left], [b"job %d" % i for i in range(300, 700)])
         self.assertEqual([job[1:3] for job in left], [[1, 1]] + [[0, 0]] * 399)
+        self.assertEqual({job[3] for job in left[1:-1]}, {jobs.AT_ONCE})
         self.assertEqual({kept[number].state for number in range(last)}, {jobs.CLOSED})
         self.assertAlmostEqual(left[0][3] / 1000 - time.time(), 3600, delta=60)
         self.assertAlmostEqual(left[-1][3] / 1000 - time.time(), 3600, delta=60)

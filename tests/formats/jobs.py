@@ -8,6 +8,7 @@ DAY_MS = 86400000
 LOST = 2**62
 STRIPE = 2**41
 OPEN, CLOSED = 1, 2
+AT_ONCE = 0
 
 
 class Part:
@@ -70,6 +71,10 @@ def dead(value):
     return int.from_bytes(value[:4], "little"), value[4:]
 
 
+def due(time_ms, delay_ms):
+    return time_ms + delay_ms if delay_ms else AT_ONCE
+
+
 def claim(part, time_ms, order):
     ms, ended, tries = order.varint(), order.varint(), order.varint()
     flag = LOST if ended and not part.end(ended - 1, tries) else 0
@@ -81,7 +86,7 @@ def claim(part, time_ms, order):
 
 
 def push(entries, time_ms, element, order):
-    opens, due_ms = order.number(1), time_ms + order.varint()
+    opens, due_ms = order.number(1), due(time_ms, order.varint())
     if element not in entries and not opens:
         return 0
     part = Part(entries[element][0]) if element in entries else Part()
@@ -121,7 +126,7 @@ def change(part, what, time_ms, order):
         return
     job, ms = part.find(number), order.varint()
     if job is not None and job[2] and job[1] == tries:
-        job[2:4] = int(what == 6), time_ms + ms
+        job[2:4] = (1, time_ms + ms) if what == 6 else (0, due(time_ms, ms))
 
 
 def apply(entries, time_ms, element, value):

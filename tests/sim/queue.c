@@ -1,6 +1,7 @@
 /* Queues in the simulated world: each acknowledged push is handed out until a worker is done, never to
  * two workers while claims live, and never after it is done, under every fault of network and server,
- * with workers that die and clients that stop. */
+ * with workers that die and clients that stop. On a network without faults, a job without a delay is
+ * handed out as soon as a worker asks, however far the clocks differ. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +22,8 @@
 #define ROUNDS_LOST_MAX 40
 #define VISIBLE_MS 20000
 #define NS_PER_MS INT64_C(1000000)
+/* Most by which the clocks of workers that wait for no clock differ from the true time. */
+#define SKEW_MS 60000
 /* Two or three such jobs fill a part. */
 #define JOB_LENGTH 3000
 /* Of every second world; the others have one. */
@@ -30,6 +33,8 @@ enum { TAG_PUSH = 1, TAG_NEXT, TAG_DONE, TAG_AGAIN, TAG_LONGER, TAG_WORK, TAG_PA
 
 struct job {
     bool is_pushed;  /* acknowledged */
+    bool is_free;    /* pushed without a delay, and not handed out yet, */
+    int64_t free_ns; /* since this true time */
     bool is_done;    /* acknowledged, */
     int64_t done_ns; /* at this true time */
     uint32_t handed;
@@ -39,6 +44,7 @@ struct world {
     mcds_sim *sim;
     bool loses; /* the server may forget */
     bool skews; /* clocks differ, so claims may overlap */
+    bool finds; /* no request is lost or late, so each claim finds a job that is due */
     uint64_t seed;
     uint32_t stripes;
     struct job jobs[JOBS];
@@ -51,7 +57,9 @@ struct world {
     uint64_t lost;
     uint64_t ambiguous;
     uint64_t repeated; /* jobs that were handed out more than once */
+    uint64_t passed;   /* claims that found no job, where no job was free */
     uint32_t pushers;  /* that have not ended */
+    uint32_t asking;   /* calls of next under way */
 };
 
 struct worker {
@@ -100,8 +108,11 @@ static void begin_push(struct worker *worker, mcds_sim_client *client)
 static void end_push(struct worker *worker, mcds_sim_client *client, int result)
 {
     struct world *world = worker->world;
+    bool is_delayed = worker->pushing % 4 == 3;
     struct job *job = &world->jobs[worker->number * PUSHES + worker->pushing++];
     job->is_pushed = result == MCDS_OK;
+    job->is_free = job->is_pushed && !is_delayed && job->handed == 0;
+    job->free_ns = mcds_sim_now_ns(world->sim);
     world->pushed += result == MCDS_OK;
     world->ambiguous += result == MCDS_AMBIGUOUS;
     /* Pushers work in between, so that parts are opened and finished at the same time. */
@@ -133,6 +144,7 @@ static void begin_next(struct worker *worker, mcds_sim_client *client)
     if (worker->rounds++ == most || is_ready(worker->world))
         return;
     let_go(worker);
+    worker->world->asking++;
     worker->is_holding = worker->job.is_held;
     worker->begun_ns = mcds_sim_now_ns(worker->world->sim);
     assert_int_equal(mcds_queue_next_start(worker->queue, worker->rounds % 2 == 0 ? 0 : 3000,
@@ -158,6 +170,7 @@ static void check_handed(struct worker *worker, mcds_sim_client *client)
     assert_true(worker->at < JOBS);
     struct job *job = &world->jobs[worker->at];
     world->repeated += job->handed++ == 1;
+    job->is_free = false;
     mcds_sim_note(world->sim, client, "has job %u, try %u", worker->at, worker->job.tries);
     /* A worker whose claim has ended may be done while another claim is under way. */
     if (job->is_done && !world->loses && job->done_ns < worker->begun_ns)
@@ -165,6 +178,18 @@ static void check_handed(struct worker *worker, mcds_sim_client *client)
     worker->is_alive = true;
     worker->end_ns = mcds_sim_now_ns(world->sim) + worker->job.deadline_ns -
                      mcds_sim_client_ns(client);
+}
+
+/* A claim has found no job. Another claim that is under way may have the free job. */
+static void check_passed(const struct worker *worker)
+{
+    struct world *world = worker->world;
+    if (!world->finds || world->asking > 0)
+        return;
+    for (uint32_t i = 0; i < JOBS; i++)
+        if (world->jobs[i].is_free && world->jobs[i].free_ns < worker->begun_ns)
+            violate(world, "a worker did not find a job that was pushed without a delay");
+    world->passed++;
 }
 
 static void go_on(struct worker *worker, mcds_sim_client *client)
@@ -180,6 +205,7 @@ static void end_next(struct worker *worker, mcds_sim_client *client, int result,
     struct world *world = worker->world;
     world->lost += result == MCDS_LOST;
     world->ambiguous += result == MCDS_AMBIGUOUS;
+    world->asking--;
     /* A call that fails later has said done all the same. */
     if (was_held && (result == MCDS_OK || !worker->job.is_held))
         note_done(worker);
@@ -191,6 +217,8 @@ static void end_next(struct worker *worker, mcds_sim_client *client, int result,
     }
     if (result == MCDS_NOT_FOUND && worker->job.is_held)
         violate(world, "a job is held after no job was found");
+    if (result == MCDS_NOT_FOUND)
+        check_passed(worker);
     assert_int_equal(mcds_sim_client_sleep(client, 500 * NS_PER_MS, TAG_PAUSE), MCDS_OK);
 }
 
@@ -306,6 +334,7 @@ static void add_up(struct world *totals, const struct world *world)
     totals->lost += world->lost;
     totals->ambiguous += world->ambiguous;
     totals->repeated += world->repeated;
+    totals->passed += world->passed;
 }
 
 /* One seed, in a world that begins like this one. Returns the violation, or NULL. */
@@ -377,6 +406,20 @@ static void clocks_that_differ_lose_no_job(void **state)
     SEEN(totals.pushed > 0 && totals.repeated > 0);
 }
 
+static void no_worker_waits_for_the_clock_of_a_push(void **state)
+{
+    (void)state;
+    struct world totals = {0};
+    PLAY (seed, 100) {
+        mcds_sim_options options = MCDS_SIM_OPTIONS_INIT;
+        options.seed = seed;
+        options.skew_ms_max = SKEW_MS;
+        assert_null(run(options, (struct world){.skews = true, .finds = true}, &totals));
+    }
+    tell(&totals);
+    SEEN(totals.pushed > 0 && totals.passed > 0);
+}
+
 static void a_server_that_forgets_ends_no_call_wrongly(void **state)
 {
     (void)state;
@@ -390,6 +433,7 @@ static void a_server_that_forgets_ends_no_call_wrongly(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_job_is_handed_out_until_it_is_done),
     cmocka_unit_test(clocks_that_differ_lose_no_job),
+    cmocka_unit_test(no_worker_waits_for_the_clock_of_a_push),
     cmocka_unit_test(a_server_that_forgets_ends_no_call_wrongly),
 };
 

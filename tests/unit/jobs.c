@@ -16,6 +16,7 @@
 
 #define NOW_MS INT64_C(1700000000000)
 #define VISIBLE_MS 1000
+#define HOUR_MS (INT64_C(3600) * 1000)
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
 #define INCARNATION UINT64_C(0x1234567)
 
@@ -145,6 +146,32 @@ static void claims_take_jobs_in_order(void **state)
     assert_int_equal(claim(&part), MCDS__MAP_CHANGED);
     assert_int_equal(receipt_of(part.number).number, 0);
     assert_int_equal(receipt_of(part.number).tries, 2);
+    end(&part);
+}
+
+/* The clock of the client that claims is an hour slow. */
+static void a_job_without_delay_is_due_for_each_clock(void **state)
+{
+    struct part part;
+    struct mcds__jobs_part jobs;
+    struct mcds__job job;
+    (void)state;
+    begin(&part);
+    assert_int_equal(push(&part, true, 1, 1, mcds_text("later")), MCDS__MAP_CHANGED);
+    assert_int_equal(push(&part, true, 0, 1, mcds_text("now")), MCDS__MAP_CHANGED);
+    for (uint32_t tries = 1; tries <= 2; tries++) {
+        part.now_ms = NOW_MS - HOUR_MS;
+        assert_int_equal(claim(&part), MCDS__MAP_CHANGED);
+        struct mcds__jobs_receipt receipt = receipt_of(part.number);
+        assert_true(receipt.number == 1 && receipt.tries == tries);
+        assert_int_equal(claim(&part), MCDS__MAP_PRESENT);
+        assert_int_equal(part.number, NOW_MS - HOUR_MS + VISIBLE_MS);
+        part.now_ms = NOW_MS + HOUR_MS;
+        assert_int_equal(settle(&part, MCDS__JOBS_AGAIN, receipt, 0), MCDS__MAP_CHANGED);
+    }
+    assert_true(mcds__jobs_open(part.entry.value, &jobs));
+    assert_true(mcds__jobs_next(&jobs, &job) && job.time_ms == NOW_MS + 1);
+    assert_true(mcds__jobs_next(&jobs, &job) && job.time_ms == MCDS__JOBS_AT_ONCE);
     end(&part);
 }
 
@@ -376,6 +403,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(claims_take_jobs_in_order),
+        cmocka_unit_test(a_job_without_delay_is_due_for_each_clock),
         cmocka_unit_test(an_old_receipt_moves_nothing),
         cmocka_unit_test(a_claim_ends_the_one_before),
         cmocka_unit_test(a_full_part_takes_no_more),

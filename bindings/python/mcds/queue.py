@@ -123,7 +123,8 @@ class QueuePlans(Structure):
     job_type: Any = JobBase
 
     def _push(self, job: Bytes, delay: Optional[Seconds] = None) -> Plan[None]:
-        """Add a job at the end, due after the delay. Exactly once, also where a reply is lost."""
+        """Add a job at the end, due after the delay by the clock of this machine; without a delay, at once
+        for each worker, whatever its clock shows. Exactly once, also where a reply is lost."""
         return Plan(lib.mcds_queue_push, lib.mcds_queue_push_start,
                     (self._opened.handle, as_bytes(job), as_ms(delay, "delay")), take_none)
 

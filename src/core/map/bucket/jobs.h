@@ -5,15 +5,18 @@
  *   OPEN    make the part, if it does not exist yet
  *   CLAIM   first end a claim of this writer, as DONE does; then claim the first job that is due
  *   DONE    remove a job, also if another worker holds it
- *   AGAIN   end a claim; the job is due after a delay
+ *   AGAIN   end a claim; the job is due after a delay, or at once
  *   LONGER  extend a claim
  *   FORGET  let the entry of a part that is closed and has no jobs expire after a day
  *   RAISE   the numbers of the first and of the last part, which are an entry of their own
  *
- * A part is closed by the push that fills it, and never takes another job. A job is due at a time,
- * or is claimed until a time. Both are compared only with the time of the record, so a clock that
- * is ahead affects only the records of its own client. Each claim of a job raises its tries. The
- * number of the job and its tries are the receipt of the claim. Only DONE affects a newer claim.
+ * A part is closed by the push that fills it, and never takes another job. A job without a delay is
+ * due for each claim that comes after it, whatever the clocks of the clients show. A delayed job is
+ * due at a time, and a claim ends at a time: that of the client's record plus the delay, or plus the
+ * length of the claim. Both are compared only with the time of the record of the next claim. So a
+ * clock that is ahead affects only the records of its own client. Each claim of a job raises its
+ * tries. The number of the job and its tries are the receipt of the claim. Only DONE affects a newer
+ * claim.
  *
  *   value of a part: state u8 (1 open, 2 closed) | next number, 6 bytes | job*
  *   job:             number, 6 bytes | tries u16 | is claimed u8 | time in ms, 6 bytes | length u32
@@ -51,6 +54,8 @@
 #define MCDS__JOBS_STRIPE_BIT 41
 #define MCDS__JOBS_STRIPES_MAX 32
 #define MCDS__JOBS_TRIES_MAX UINT16_MAX
+/* The time at which a job without a delay is due. */
+#define MCDS__JOBS_AT_ONCE 0
 #define MCDS__JOBS_MS_MAX (UINT64_C(7) * 24 * 3600 * 1000)
 #define MCDS__JOBS_MARK_MS (INT64_C(24) * 3600 * 1000)
 /* Added to the number of a CLAIM: the job to end was missing, or had been claimed again. */
@@ -94,7 +99,7 @@ struct mcds__job {
     uint64_t number;
     uint32_t tries;
     bool is_claimed;
-    int64_t time_ms; /* claimed until; else due at */
+    int64_t time_ms; /* claimed until; else due at, or MCDS__JOBS_AT_ONCE */
     mcds_bytes bytes;
 };
 

@@ -60,6 +60,13 @@ static int64_t time_after(const struct order *order, uint64_t ms)
     return time_ms < TIME_MS_MAX ? time_ms : TIME_MS_MAX;
 }
 
+/* When a job is due that is pushed or given back. Without a delay it is due at once, and the time of
+ * the record is not used: the clock of another worker may be slower. */
+static int64_t due_after(const struct order *order, uint64_t delay_ms)
+{
+    return delay_ms > 0 ? time_after(order, delay_ms) : MCDS__JOBS_AT_ONCE;
+}
+
 static bool jobs_read_number(struct order *order, uint64_t max, uint64_t *out)
 {
     return mcds__bucket_get_varint(order->value, &order->at, out) && *out <= max;
@@ -211,7 +218,7 @@ static bool push_jobs(struct order *order)
     order->effect->code = is_closed ? MCDS__MAP_REFUSED : MCDS__MAP_NO_NUMBER;
     if (is_closed || others > MCDS__JOBS_FULL)
         return true;
-    return put_jobs(order, others + count, length, time_after(order, delay_ms));
+    return put_jobs(order, others + count, length, due_after(order, delay_ms));
 }
 
 static bool open_part(struct order *order)
@@ -333,7 +340,8 @@ static bool move_job(struct order *order, const struct mcds__jobs_receipt *recei
     if (!job.is_claimed || job.tries != receipt->tries)
         return true;
     order->effect->code = MCDS__MAP_CHANGED;
-    return set_job(order, at, job.tries, is_claimed, time_after(order, ms));
+    return set_job(order, at, job.tries, is_claimed,
+                   is_claimed ? time_after(order, ms) : due_after(order, ms));
 }
 
 /* The closed part refuses late requests. After a day, no request from the time when the part had jobs
