@@ -92,9 +92,35 @@ static size_t before_escape(const char *text, size_t end)
     return run % 2 == 1 && whole > back ? end - back : end;
 }
 
+/* The byte of the escape at `text`, or -1. */
+static int escaped_byte(const char *text, size_t there)
+{
+    if (there < ESCAPE_MAX || text[0] != '\\' || text[1] != 'x')
+        return -1;
+    int high = hex_value(text[2]);
+    int low = hex_value(text[3]);
+    return high < 0 || low < 0 ? -1 : high << 4 | low;
+}
+
+/* The end before the escapes of the character that a cut at `end` would cut, or `end`. A continuation
+ * byte of UTF-8 follows a lead byte, or other continuation bytes. */
+static size_t before_character(const char *text, size_t length, size_t end)
+{
+    size_t at = end;
+    for (int i = 0; i < ESCAPE_MAX && (escaped_byte(text + at, length - at) & ~0x3f) == 0x80;
+         i++) {
+        if (at < ESCAPE_MAX || escaped_byte(text + at - ESCAPE_MAX, ESCAPE_MAX) < 0x80)
+            return end;
+        at -= ESCAPE_MAX;
+    }
+    return at;
+}
+
 size_t text_fit(const char *text, size_t length, size_t columns)
 {
     size_t width;
     size_t end = measure(text, length, columns, &width);
-    return end > 0 && end < length ? before_escape(text, end) : end;
+    if (end == 0 || end >= length)
+        return end;
+    return before_character(text, length, before_escape(text, end));
 }

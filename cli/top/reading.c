@@ -24,6 +24,7 @@
 /* Listings take at most one part in 20 of the time, and so do the counts of a queue: both read all
  * there is. */
 #define WHOLE_SHARE 20
+#define MEMCACHED "memcached:"
 
 struct scan {
     struct reading *reading;
@@ -150,12 +151,15 @@ static void list(struct reading *reading)
     size_t listed_before = reading->listed;
     reading->listed = 0;
     int result = mcds_scan(reading->session->store, see_listed, &scan);
-    if (result == MCDS_OK && !reading->is_out_of_memory) {
+    bool is_first = reading->count == 0; /* then a part is better than nothing */
+    if ((result == MCDS_OK || is_first) && !reading->is_out_of_memory) {
         listing_sort(&scan.listing);
         merge(reading, &scan.listing);
+    }
+    if (result == MCDS_OK) {
         reading->listed_ns = clock_ns();
         reading->list_took_ns = reading->listed_ns - begun_ns;
-    } else if (result != MCDS_OK) {
+    } else {
         note_trouble(reading, NULL);
         reading->listed = listed_before;
     }
@@ -170,10 +174,30 @@ static bool must_list(const struct reading *reading)
            clock_ns() - reading->listed_ns >= (least_ns > LIST_NS ? least_ns : LIST_NS);
 }
 
+/* Only a server that answers has a fact. */
+static void see_server(struct reading *reading, const mcds_finding *finding)
+{
+    size_t i = 0;
+    while (i < reading->server_count && strncmp(reading->servers[i].subject, finding->subject,
+                                                sizeof reading->servers[i].subject - 1) != 0)
+        i++;
+    if (i == SERVERS_MAX)
+        return;
+    struct server *server = &reading->servers[i];
+    if (i == reading->server_count) {
+        memset(server, 0, sizeof *server);
+        (void)snprintf(server->subject, sizeof server->subject, "%s", finding->subject);
+        reading->server_count++;
+    }
+    server->has_fact = server->has_fact || finding->severity == MCDS_FACT;
+}
+
 static bool add_figure(void *context, const mcds_finding *finding)
 {
     struct reading *reading = context;
     int64_t now_ns = clock_ns();
+    if (strncmp(reading->session->uri, MEMCACHED, strlen(MEMCACHED)) == 0)
+        see_server(reading, finding);
     if (finding->figure == NULL)
         return true;
     size_t i = 0;
@@ -371,25 +395,51 @@ static void find_store(struct reading *reading)
     reading->is_out_of_memory = open_pipeline(reading) != MCDS_OK;
 }
 
-/* The figures of a server that does not answer have no rate. */
-static void inspect(struct reading *reading)
+/* Returns whether a server has become silent, or answers again. */
+static bool judge_servers(struct reading *reading, int64_t asked_ms)
 {
+    bool has_changed = false;
+    reading->silent_count = 0;
+    for (size_t i = 0; i < reading->server_count; i++) {
+        struct server *server = &reading->servers[i];
+        bool was_silent = server->is_silent;
+        server->is_silent = !server->has_fact;
+        if (server->is_silent && !was_silent)
+            server->since_ms = asked_ms;
+        has_changed = has_changed || server->is_silent != was_silent;
+        reading->silent_count += server->is_silent;
+    }
+    return has_changed;
+}
+
+/* The figures of a server that does not answer have no rate. */
+static bool inspect(struct reading *reading)
+{
+    const mcds_env *env = mcds_env_system();
+    int64_t asked_ms = env->wall_ns(env->self) / 1000000;
     for (size_t i = 0; i < reading->figure_count; i++) {
         reading->figures[i].is_current = false;
         reading->figures[i].has_rate = false;
     }
+    for (size_t i = 0; i < reading->server_count; i++)
+        reading->servers[i].has_fact = false;
     if (mcds_inspect(reading->session->store, add_figure, reading) != MCDS_OK)
         note_trouble(reading, NULL);
+    return judge_servers(reading, asked_ms);
 }
 
-void reading_take(struct reading *reading)
+bool reading_take_figures(struct reading *reading)
 {
     reading->trouble[0] = '\0';
     if (reading->session->is_absent)
         find_store(reading);
+    return !reading->is_out_of_memory && inspect(reading);
+}
+
+void reading_take_rows(struct reading *reading)
+{
     if (reading->is_out_of_memory)
         return;
-    inspect(reading);
     if (must_list(reading))
         list(reading);
     if (!reading->has_log)
@@ -397,6 +447,12 @@ void reading_take(struct reading *reading)
     read_rows(reading);
     if (reading->trouble[0] == '\0')
         read_log(reading);
+}
+
+void reading_take(struct reading *reading)
+{
+    (void)reading_take_figures(reading);
+    reading_take_rows(reading);
 }
 
 bool reading_open(struct reading *reading, struct session *session,

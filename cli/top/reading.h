@@ -13,6 +13,7 @@
 #define ROWS_MAX 4096
 #define FIGURES_MAX 64
 #define EVENTS_MAX 50
+#define SERVERS_MAX 64
 
 /* A structure. */
 struct row {
@@ -45,6 +46,14 @@ struct figure {
     int64_t at_ns;   /* of the number */
 };
 
+/* A memcached server. */
+struct server {
+    char subject[256];
+    bool is_silent;   /* the last reading found no answer */
+    bool has_fact;    /* the reading under way has found one */
+    int64_t since_ms; /* that it is silent */
+};
+
 struct reading {
     struct session *session;
     const struct command *command;
@@ -54,6 +63,9 @@ struct reading {
     size_t listed; /* how many structures match, also beyond ROWS_MAX */
     struct figure figures[FIGURES_MAX];
     size_t figure_count;
+    struct server servers[SERVERS_MAX];
+    size_t server_count;
+    size_t silent_count; /* of the servers */
     int64_t listed_ns;
     int64_t list_took_ns;
     char log[1100];     /* the name of the log to show; "" = none */
@@ -68,6 +80,10 @@ struct reading {
 bool reading_open(struct reading *reading, struct session *session,
                   const struct command *command);
 void reading_close(struct reading *reading);
+/* Reads the figures. Returns whether another set of servers is silent than before. */
+bool reading_take_figures(struct reading *reading);
+/* Reads the structures, after the figures. */
+void reading_take_rows(struct reading *reading);
 /* Reads everything once. */
 void reading_take(struct reading *reading);
 /* The row of the log to show; NULL: none. */

@@ -97,23 +97,40 @@ static bool obey(struct top *top, int key)
     return true;
 }
 
-/* Draws after each reading and each key. Returns the exit code. */
+/* False: standard output cannot be written. */
+static bool draw(struct top *top)
+{
+    struct terminal terminal;
+    terminal_look(&terminal, STDOUT_FILENO,
+                  (enum when)number_of(top->command, OPTION_COLOR, WHEN_AUTO));
+    view_draw(&top->view, &top->reading, &terminal);
+    return output_pass_on(&top->session->output);
+}
+
+/* The rows of a server that does not answer take time, so the screen names it before. */
+static bool read_and_draw(struct top *top)
+{
+    bool is_drawn = !reading_take_figures(&top->reading) || draw(top);
+    reading_take_rows(&top->reading);
+    return is_drawn;
+}
+
+/* Draws at the beginning, and after each reading and each key. Returns the exit code. */
 static int live(struct top *top)
 {
     int64_t next_ms = 0;
+    if (!draw(top))
+        return STATUS_IO;
     for (;;) {
-        struct terminal terminal;
         if ((clock_ms() >= next_ms && !top->view.is_paused) || top->must_read) {
-            reading_take(&top->reading);
+            if (!read_and_draw(top))
+                return STATUS_IO;
             next_ms = clock_ms() + (int64_t)top->view.interval_ms;
             top->must_read = false;
         }
         if (top->reading.is_out_of_memory)
             return STATUS_INTERNAL;
-        terminal_look(&terminal, STDOUT_FILENO,
-                      (enum when)number_of(top->command, OPTION_COLOR, WHEN_AUTO));
-        view_draw(&top->view, &top->reading, &terminal);
-        if (!output_pass_on(&top->session->output))
+        if (!draw(top))
             return STATUS_IO;
         int64_t left_ms = next_ms - clock_ms();
         int wait_ms = top->view.is_paused || left_ms > INTERVAL_MS ? INTERVAL_MS

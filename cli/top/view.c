@@ -1,8 +1,9 @@
 /* View: draws a reading on the screen.
  *
- *   the store and its figures / titles / rows / the last events of a log / keys, or the trouble
+ *   the store, the servers that do not answer, and the figures / titles / rows / the last events of a
+ *   log / keys, or the trouble
  *
- * A line never reaches the last column: there it would wrap. */
+ * A line never reaches the last column: there it would wrap. A text that is cut ends with a sign. */
 #include "top/view.h"
 
 #include <fnmatch.h>
@@ -39,17 +40,38 @@ struct frame {
     size_t left_width;
 };
 
+/* The bytes of a text that fit. In *sign_out, what follows them: "", or the sign of a cut. */
+static size_t cut(const struct frame *frame, const char *text, size_t length, size_t columns,
+                  const char **sign_out)
+{
+    size_t fit = text_fit(text, length, columns);
+    *sign_out = "";
+    if (fit == length)
+        return length;
+    const char *sign = frame->terminal->has_utf8 ? "\xe2\x80\xa6" : "...";
+    size_t width = text_width(sign, strlen(sign));
+    if (columns <= width)
+        return fit;
+    *sign_out = sign;
+    return text_fit(text, length, columns - width);
+}
+
 /* Prints a line of less than LINE_CAPACITY bytes, cut to the columns. Characters that the terminal
  * would act on, or cannot show, are printed as \xHH. */
 static void put_line(struct frame *frame, enum ink ink, const char *text)
 {
     char line[4 * LINE_CAPACITY];
+    const char *sign;
     size_t length = make_visible(text, !frame->terminal->has_utf8, line);
+    while (length > 0 && line[length - 1] == ' ')
+        length--;
     if (frame->lines >= frame->terminal->rows)
         return;
+    length = cut(frame, line, length, frame->terminal->columns - 1, &sign);
     (void)fputs(frame->lines++ > 0 ? "\r\n" : "", frame->file);
     (void)fputs(ink_begin(frame->terminal, ink), frame->file);
-    (void)fwrite(line, 1, text_fit(line, length, frame->terminal->columns - 1), frame->file);
+    (void)fwrite(line, 1, length, frame->file);
+    (void)fputs(sign, frame->file);
     (void)fputs(ink_end(frame->terminal, ink), frame->file);
     (void)fputs("\033[K", frame->file);
 }
@@ -66,15 +88,17 @@ static void MCDS_PRINTF(3, 4)
 }
 
 /* Appends a text in a column, cut or filled; a number on the right. */
-static void add_cell(char line[LINE_CAPACITY], const char *text, size_t width, bool is_number)
+static void add_cell(const struct frame *frame, char line[LINE_CAPACITY], const char *text,
+                     size_t width, bool is_number)
 {
+    const char *sign;
     size_t at = strlen(line);
-    size_t length = text_fit(text, strlen(text), width);
-    size_t pad = width - text_width(text, length);
-    if (at + length + pad + GAP >= LINE_CAPACITY)
+    size_t length = cut(frame, text, strlen(text), width, &sign);
+    size_t pad = width - text_width(text, length) - text_width(sign, strlen(sign));
+    if (at + length + strlen(sign) + pad + GAP >= LINE_CAPACITY)
         return;
-    (void)snprintf(line + at, LINE_CAPACITY - at, "%*s%.*s%*s", is_number ? (int)pad : 0, "",
-                   (int)length, text, (int)(is_number ? GAP : pad + GAP), "");
+    (void)snprintf(line + at, LINE_CAPACITY - at, "%*s%.*s%s%*s", is_number ? (int)pad : 0, "",
+                   (int)length, text, sign, (int)(is_number ? GAP : pad + GAP), "");
 }
 
 static void write_rate(char out[32], bool is_known, double rate)
@@ -138,28 +162,28 @@ static void put_row(struct frame *frame, const struct row *row)
     bool is_moving = row->has_rate && row->rate != 0;
     write_rate(rate, row->has_rate, row->rate);
     write_left(left, row->left_ms);
-    add_cell(line, row->command.noun->word, NOUN_WIDTH, false);
-    add_cell(line, row->shown, frame->name_width, false);
-    add_cell(line, row->value[0] != '\0' ? row->value : "-", frame->value_width, true);
-    add_cell(line, rate, frame->rate_width, true);
-    add_cell(line, left, frame->left_width, true);
-    add_cell(line, row->holder != NULL ? row->holder : "-", holder_width(frame->terminal),
-             false);
+    add_cell(frame, line, row->command.noun->word, NOUN_WIDTH, false);
+    add_cell(frame, line, row->shown, frame->name_width, false);
+    add_cell(frame, line, row->value[0] != '\0' ? row->value : "-", frame->value_width, true);
+    add_cell(frame, line, rate, frame->rate_width, true);
+    add_cell(frame, line, left, frame->left_width, true);
+    add_cell(frame, line, row->holder != NULL ? row->holder : "-",
+             holder_width(frame->terminal), false);
     put_line(frame, row->holder != NULL ? INK_WARNING : is_moving ? INK_GOOD : INK_NONE, line);
 }
 
 static void put_titles(struct frame *frame, const struct view *view)
 {
     char line[LINE_CAPACITY] = "";
-    add_cell(line, "noun", NOUN_WIDTH, false);
-    add_cell(line, view->sorted == SORTED_BY_NAME ? "name *" : "name", frame->name_width,
+    add_cell(frame, line, "noun", NOUN_WIDTH, false);
+    add_cell(frame, line, view->sorted == SORTED_BY_NAME ? "name *" : "name", frame->name_width,
              false);
-    add_cell(line, view->sorted == SORTED_BY_VALUE ? "* value" : "value", frame->value_width,
-             true);
-    add_cell(line, view->sorted == SORTED_BY_CHANGE ? "* each s" : "each s", frame->rate_width,
-             true);
-    add_cell(line, "left", frame->left_width, true);
-    add_cell(line, "holder", holder_width(frame->terminal), false);
+    add_cell(frame, line, view->sorted == SORTED_BY_VALUE ? "* value" : "value",
+             frame->value_width, true);
+    add_cell(frame, line, view->sorted == SORTED_BY_CHANGE ? "* each s" : "each s",
+             frame->rate_width, true);
+    add_cell(frame, line, "left", frame->left_width, true);
+    add_cell(frame, line, "holder", holder_width(frame->terminal), false);
     put_line(frame, INK_TITLE, line);
 }
 
@@ -222,6 +246,24 @@ const struct row **view_order(const struct view *view, const struct reading *rea
               : view->sorted == SORTED_BY_VALUE ? compare_values
                                                 : compare_places);
     return rows;
+}
+
+/* Each server that does not answer, and since when. */
+static void put_silent(struct frame *frame, const struct reading *reading)
+{
+    size_t most = frame->terminal->rows / FIGURES_SHARE;
+    size_t count = 0;
+    for (size_t i = 0; i < reading->server_count; i++) {
+        const struct server *server = &reading->servers[i];
+        char since[MOMENT_CAPACITY];
+        if (!server->is_silent || count++ >= most)
+            continue;
+        format_moment(server->since_ms, since);
+        put_format(frame, INK_BAD, "no answer since %s: %s", since, server->subject);
+    }
+    if (count > most && most > 0)
+        put_format(frame, INK_BAD, "no answer of %zu other server%s", count - most,
+                   count - most == 1 ? "" : "s");
 }
 
 static void put_figures(struct frame *frame, const struct reading *reading)
@@ -337,10 +379,16 @@ static void put_head(struct frame *frame, const struct view *view,
     const char *uri = reading->session->uri;
     format_moment(env->wall_ns(env->self) / 1000000, at);
     format_duration(view->interval_ms, interval);
-    (void)snprintf(head, sizeof head, "mcds top  %s  every %s%s  %s: %zu structures%s", at,
-                   interval, view->is_paused ? " (paused)" : "", ns != NULL ? ns : "mcds",
-                   reading->listed,
-                   reading->listed > ROWS_MAX ? ", the first 4096 are read" : "");
+    char structures[64];
+    if (reading->listed_ns == 0)
+        (void)snprintf(structures, sizeof structures,
+                       reading->count > 0 ? "%zu structures, not all" : "not listed yet",
+                       reading->count);
+    else
+        (void)snprintf(structures, sizeof structures, "%zu structures%s", reading->listed,
+                       reading->listed > ROWS_MAX ? ", the first 4096 are read" : "");
+    (void)snprintf(head, sizeof head, "mcds top  %s  every %s%s  %s: %s", at, interval,
+                   view->is_paused ? " (paused)" : "", ns != NULL ? ns : "mcds", structures);
     size_t width = text_width(head, strlen(head)) + GAP + text_width(uri, strlen(uri));
     if (width < frame->terminal->columns) {
         put_format(frame, INK_TITLE, "%s%*s%s", head, GAP, "", uri);
@@ -401,6 +449,7 @@ void view_draw(struct view *view, const struct reading *reading,
     measure(&frame, reading);
     (void)fputs("\033[H", frame.file);
     put_head(&frame, view, reading);
+    put_silent(&frame, reading);
     put_figures(&frame, reading);
     put_titles(&frame, view);
     size_t count = put_body(&frame, view, reading);

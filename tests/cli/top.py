@@ -114,7 +114,7 @@ class TopTest(unittest.TestCase):
         terminal = self.top()
         for columns in range(80, 90):
             terminal.resize(24, columns)
-            terminal.wait_until(lambda screen: re.search(r"^counter +\$'(\\x1b)+ +1 ", screen.text(), re.M))
+            terminal.wait_until(lambda screen: re.search(r"^counter +\$'(\\x1b)+… +1 ", screen.text(), re.M))
         self.quit(terminal)
 
     def test_one_figure_is_left_out(self):
@@ -137,7 +137,7 @@ class TopTest(unittest.TestCase):
     def test_no_color_and_no_utf8(self):
         self.fill()
         terminal = self.top(NO_COLOR="1", LC_ALL="C")
-        terminal.wait_for("$'\\xe6\\x97")
+        terminal.wait_until(lambda screen: re.search(r"^counter +\$'(\\xe6\\x97\\xa5)?\.\.\. +3 ", screen.text(), re.M))
         self.mcds("log", "put", "a log of 日本", "ö")
         terminal.wait_for("$'a log of")
         terminal.type("ll")  # deploys is the last; then comes none, and then the first
@@ -334,6 +334,29 @@ class ServerTest(TopTest):
         self.fixture.start_server()
         self.mcds("counter", "add", "later", "7")
         terminal.wait_for("later", FOOT)
+        self.quit(terminal)
+
+    def test_a_server_that_does_not_answer_is_named(self):
+        """Of two, from the beginning; the rows of the other are there. Then a stop while top runs."""
+        gone = os.path.join(self.fixture.folder, "gone.sock")
+        self.mcds("counter", "add", "hits", "3")
+        both = {"MCDS_STORE": f"memcached://{self.fixture.socket},{gone}?connect_timeout=200&timeout=500"}
+        terminal = self.top("--interval", "100ms", columns=160, **both)
+        terminal.wait_until(lambda screen: re.search(r"^no answer since \d{4}-\S+Z: \S+/gone\.sock$", screen.text(), re.M))
+        self.assertNotRegex(terminal.screen.text(), r"no answer since \S+: \S+memcached\.sock")
+        self.quit(terminal)
+        one = {"MCDS_STORE": f"memcached://{self.fixture.socket}?connect_timeout=200&timeout=500"}
+        terminal = self.top("--interval", "100ms", columns=160, **one)
+        terminal.wait_for("hits")
+        self.assertNotIn("no answer", terminal.screen.text())
+        self.fixture.server.send_signal(signal.SIGSTOP)
+        try:
+            terminal.wait_until(lambda screen: re.search(r"^no answer since \d{4}-\S+Z: \S+memcached\.sock$", screen.text(), re.M))
+            since = re.search(r"no answer since (\S+):", terminal.screen.text())[1]
+            terminal.wait_for("waiting: ", f"no answer since {since}:")
+        finally:
+            self.fixture.server.send_signal(signal.SIGCONT)
+        terminal.wait_until(lambda screen: "no answer since" not in screen.text() and FOOT in screen.text())
         self.quit(terminal)
 
     def test_one_reading(self):

@@ -62,12 +62,26 @@ static void test_escapes(void **state)
     assert_int_equal(text_fit("\\", 1, 1), 1);
 }
 
+/* A character of several bytes is several escapes where a terminal shows only ASCII. */
+static void test_characters_of_escapes(void **state)
+{
+    (void)state;
+    const char two[] = "$'\\xe6\\x97\\xa5\\xc3\\xb6'";
+    for (size_t columns = 2; columns < sizeof two - 1; columns++)
+        assert_int_equal(text_fit(two, sizeof two - 1, columns), columns < 14   ? 2
+                                                                 : columns < 22 ? 14
+                                                                                : columns);
+    const char broken[] = "$'\\xb6\\xb6\\xb6'";
+    assert_int_equal(text_fit(broken, sizeof broken - 1, 10), 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_width),
         cmocka_unit_test(test_fit),
         cmocka_unit_test(test_escapes),
+        cmocka_unit_test(test_characters_of_escapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
