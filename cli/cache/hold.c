@@ -109,7 +109,9 @@ int cache_hold(struct session *session, const struct command *command)
                        "a KEY that begins with - is between two --");
         return STATUS_USAGE;
     }
-    int status = session_open_store(session);
+    int status = check_program(&session->output, command);
+    if (status == STATUS_DONE)
+        status = session_open_store(session);
     if (status != STATUS_DONE)
         return status;
     int result = cache_open(session->store, command, &handle);

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "child/program.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "signals/interrupt.h"
 #include "table/nouns.h"
 
+#define INTERPRETER_MAX 200
 #define SHOWN_MAX 200 /* bytes of a key in a sentence */
 
 static void print_head(struct output *output, const struct command *command)
@@ -87,15 +89,26 @@ void report_failure(struct output *output, const struct command *command, int st
 int report_not_run(struct output *output, const struct command *command, int reason)
 {
     char sentence[SENTENCE_MAX];
+    char interpreter[INTERPRETER_MAX];
     bool is_short = is_shortage(reason);
-    int status = is_short           ? STATUS_INTERNAL
-                 : reason == ENOENT ? STATUS_NOT_FOUND
-                                    : STATUS_CANNOT_RUN;
-    (void)snprintf(sentence, sizeof sentence, "%s '%.200s': %.200s cannot be run: %s%s",
+    if (find_program(command->program[0], interpreter, sizeof interpreter) != reason)
+        interpreter[0] = '\0';
+    bool is_script = interpreter[0] != '\0';
+    int status = is_short                         ? STATUS_INTERNAL
+                 : reason == ENOENT && !is_script ? STATUS_NOT_FOUND
+                                                  : STATUS_CANNOT_RUN;
+    (void)snprintf(sentence, sizeof sentence, "%s '%.200s': %.200s cannot be run: %s%s%s%s%s",
                    command->noun->word, command->arguments[0], command->program[0],
+                   is_script ? "its interpreter " : "", interpreter, is_script ? ": " : "",
                    strerror(reason), advice_on_errno(reason));
     report_failure(output, command, status, is_short ? "MCDS_NO_MEMORY" : "MCDS_IO", sentence);
     return status;
+}
+
+int check_program(struct output *output, const struct command *command)
+{
+    int reason = find_program(command->program[0], NULL, 0);
+    return reason == 0 ? STATUS_DONE : report_not_run(output, command, reason);
 }
 
 /* Prints the change that may have been made, and the remedy. */

@@ -34,6 +34,9 @@ void report_failure(struct output *output, const struct command *command, int st
 /* Prints that COMMAND cannot be run, for this errno. Returns the exit code, 126 or 127. */
 int report_not_run(struct output *output, const struct command *command, int reason);
 
+/* The same, if that is known before it is run. Returns 0 if it can be run. */
+int check_program(struct output *output, const struct command *command);
+
 /* Prints that a command succeeded, with --json only. */
 void report_done(struct output *output, const struct command *command, const char *done);
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "io/exit.h"
+#include "io/report.h"
 #include "lock/runner.h"
 #include "parse/values.h"
 #include "table/nouns.h"
@@ -65,7 +66,9 @@ static int campaign(struct runner *runner)
 int leader_run(struct session *session, const struct command *command)
 {
     struct runner runner;
-    int status = runner_open(&runner, session, command, &tenure_of_leader);
+    int status = check_program(&session->output, command);
+    if (status == STATUS_DONE)
+        status = runner_open(&runner, session, command, &tenure_of_leader);
     if (status != STATUS_DONE)
         return status;
     status = campaign(&runner);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "child/program.h"
 #include "io/clock.h"
 #include "io/exit.h"
 #include "io/failure.h"
@@ -401,10 +400,9 @@ int limit_run(struct session *session, const struct command *command)
         report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
         return STATUS_USAGE;
     }
-    int reason = find_program(command->program[0]); /* else it would cost a token */
-    if (reason != 0)
-        return report_not_run(&session->output, command, reason);
-    int status = session_open_store(session);
+    int status = check_program(&session->output, command); /* else it would cost a token */
+    if (status == STATUS_DONE)
+        status = session_open_store(session);
     if (status == STATUS_DONE)
         status = signals_open(&signals, &session->output, command);
     if (status != STATUS_DONE)

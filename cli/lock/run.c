@@ -1,4 +1,6 @@
 /* mcds lock NAME -- COMMAND, mcds semaphore run and mcds once: one lease, one command. */
+#include "io/exit.h"
+#include "io/report.h"
 #include "lock/runner.h"
 #include "table/nouns.h"
 
@@ -25,16 +27,25 @@ static int hold_and_run(struct session *session, const struct command *command,
     return status;
 }
 
+/* A caller does not wait for a lock or a permit that it cannot use. */
+static int check_and_run(struct session *session, const struct command *command,
+                         const struct tenure_kind *kind)
+{
+    int status = check_program(&session->output, command);
+    return status == STATUS_DONE ? hold_and_run(session, command, kind) : status;
+}
+
 int lock_run(struct session *session, const struct command *command)
 {
-    return hold_and_run(session, command, &tenure_of_lock);
+    return check_and_run(session, command, &tenure_of_lock);
 }
 
 int semaphore_run(struct session *session, const struct command *command)
 {
-    return hold_and_run(session, command, &tenure_of_semaphore);
+    return check_and_run(session, command, &tenure_of_semaphore);
 }
 
+/* Not checked: where there is a result, COMMAND is not run. */
 int once_run(struct session *session, const struct command *command)
 {
     return hold_and_run(session, command, &tenure_of_once);

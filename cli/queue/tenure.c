@@ -15,8 +15,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "child/program.h"
 #include "io/exit.h"
 #include "io/output.h"
+#include "io/report.h"
 #include "lock/watch.h"
 #include "parse/values.h"
 #include "queue/queue.h"
@@ -104,9 +106,15 @@ static void decide(struct worker *worker, const char *how, bool is_done, uint64_
                    worker->is_last ? ", the last one" : "");
 }
 
-/* Until COMMAND has ended, the release gives the job back. */
+/* Until COMMAND has ended, the release gives the job back. A program that cannot be run would use the
+ * tries of the jobs, so this is checked before each claim. */
 static int worker_claim(struct worker *worker)
 {
+    worker->not_run = find_program(worker->command->program[0], NULL, 0);
+    if (worker->not_run != 0) {
+        worker->is_over = true;
+        return MCDS_OK;
+    }
     int result = queue_claim(worker->session, worker->command, worker->queue, 0, &worker->job,
                              &worker->bytes, &worker->losses);
     if (result == MCDS_OK)
@@ -203,9 +211,9 @@ static bool worker_answers(void *handle, struct session *session, const struct c
                            int *status_out)
 {
     const struct worker *worker = handle;
-    (void)session;
-    (void)command;
     *status_out = STATUS_DONE;
+    if (worker->not_run != 0)
+        *status_out = report_not_run(&session->output, command, worker->not_run);
     return worker->is_over;
 }
 

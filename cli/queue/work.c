@@ -1,7 +1,6 @@
 /* mcds queue work: claims a job, runs COMMAND for it, reports how it ended, and begins again.
  *
  *   wait for a job --> COMMAND --> done, or again ... until a signal or an option ends it */
-#include "child/program.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "lock/runner.h"
@@ -38,7 +37,7 @@ static int work(struct runner *runner, struct worker *worker)
     for (; left > 0; left--) {
         int status;
         if (!claim_job(runner, worker, &status)) {
-            if (!worker->is_over)
+            if (!worker->is_over || status != STATUS_DONE)
                 return status;
             break;
         }
@@ -52,11 +51,9 @@ static int work(struct runner *runner, struct worker *worker)
 int queue_work(struct session *session, const struct command *command)
 {
     struct runner runner;
-    /* Without this check, a missing program would use the tries of the jobs. */
-    int reason = find_program(command->program[0]);
-    if (reason != 0)
-        return report_not_run(&session->output, command, reason);
-    int status = runner_open(&runner, session, command, &tenure_of_queue);
+    int status = check_program(&session->output, command);
+    if (status == STATUS_DONE)
+        status = runner_open(&runner, session, command, &tenure_of_queue);
     if (status != STATUS_DONE)
         return status;
     struct worker *worker = runner.tenure.handle;

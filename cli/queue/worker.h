@@ -12,7 +12,8 @@ struct worker {
     mcds_job job;
     mcds_value bytes;
     int64_t give_up_ns; /* if no job has come until then, the worker ends */
-    bool is_over;       /* that time has passed, or the queue is empty */
+    bool is_over;       /* that time has passed, the queue is empty, or COMMAND cannot be run */
+    int not_run;        /* the errno for that, or 0 */
     bool is_wait_told;  /* to a user at a terminal */
     /* What the release reports to the store; the end of COMMAND decides it. */
     bool is_done; /* true: done; false: again */

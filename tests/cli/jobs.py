@@ -247,7 +247,7 @@ class QueueTest(ProcessTest):
         self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("waiting", 0)])
 
     def test_a_command_that_cannot_be_run_any_more(self):
-        """The job that was claimed for it is given back, also after one that is done."""
+        """The worker ends before it claims the next job."""
         self.push("a", "b")
         program = os.path.join(self.work, "program")
         with open(program, "w", encoding="ascii") as file:
@@ -255,6 +255,20 @@ class QueueTest(ProcessTest):
         os.chmod(program, 0o755)
         worker = self.worker("--until-empty", program=[program])
         self.assertEqual(self.end(worker), 127)
+        self.assertEqual([(job["state"], job["tries"], job["job"]) for job in self.jobs()], [("waiting", 0, "b")])
+
+    def test_a_command_that_fails_to_start(self):
+        """The job that was claimed for it is given back, also after one that is done."""
+        self.push("a", "b")
+        program = os.path.join(self.work, "program")
+        with open(program, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\necho runs\nread -r _ <go\n")
+        os.chmod(program, 0o755)
+        worker = self.worker("--until-empty", program=[program])
+        self.assertEqual(worker.stdout.readline(), "runs\n")
+        with open(program, "a", encoding="ascii"):  # the kernel runs no file that is open for writing
+            self.go()
+            self.assertEqual(self.end(worker), 126)
         self.assertEqual([(job["state"], job["tries"], job["job"]) for job in self.jobs()], [("waiting", 1, "b")])
         self.assertIn(": the command was not run at try 1: the job is due again at once\n", worker.stderr.read())
 

@@ -137,6 +137,44 @@ class RunnerTest(ProcessTest):
         self.go()
         self.assertEqual([self.end(process) for process in (holder, *waiting)], [0] * 4)
 
+    def write_program(self, name, text, mode=0o755):
+        path = os.path.join(self.work, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def bad_programs(self):
+        """Each with what is said of it, and the exit code."""
+        missing, denied = "No such file or directory", "Permission denied"
+        script = self.write_program("broken-program", "#! /no/such -x\n")
+        self.environment["PATH"] += ":" + self.work
+        return (("./none", missing, 127), ("none", missing, 127), (self.work, denied, 126),
+                (self.write_program("text", "", 0o644), denied, 126),
+                (script, f"its interpreter /no/such: {missing}", 126), ("broken-program", f"its interpreter /no/such: {missing}", 126),
+                (self.write_program("second", f"#!{script}"), f"its interpreter /no/such: {missing}", 126),
+                (self.write_program("third", f"#!{self.work}/text\n"), f"its interpreter {self.work}/text: {denied}", 126))
+
+    def test_a_command_that_cannot_be_run(self):
+        """Nobody waits for it, and it uses neither a try of a job nor a token."""
+        self.push()
+        self.begin("lock", "x", then="exit 0")
+        self.begin("semaphore", "run", "x", "--permits", "1", then="exit 0")
+        verbs = [words for words, _ in VERBS] + [["limit", "run", "l", "--rate", "1/h"], ["cache", "get", "c", "k"],
+                                                 ["cache", "hold", "c", "k"]]
+        for program, why, code in self.bad_programs():
+            for words in verbs:
+                with self.subTest(program=program, verb=words[:2]):
+                    done = self.run_to_end(*words, "--", program)
+                    self.assertEqual(done.returncode, code, done)
+                    self.assertRegex(done.stderr, f"^mcds: [^\n]* '[xlck]': {program} cannot be run: {why}\n$")
+        self.assertIn("waiting\t0\t", self.run_to_end("queue", "ls", "x").stdout)
+        self.assertEqual(self.run_to_end("limit", "run", "l", "--rate", "1/h", "--", "true").returncode, 0)
+        for words in ["once", "x"], ["cache", "get", "c", "k"]:
+            self.assertEqual(self.run_to_end(*words, "--", "echo", "kept").stdout, "kept\n")
+            done = self.run_to_end(*words, "--", "./none")  # it need not run
+            self.assertEqual((done.returncode, done.stdout), (0, "kept\n"))
+
 
 if __name__ == "__main__":
     run_process_tests("runner", STORE)
