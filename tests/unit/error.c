@@ -19,6 +19,7 @@ struct world {
     mcds_pipeline *pipeline; /* NULL: the calls wait */
     mcds_outcome outcome;    /* of each request of the hook, if it is not 0 */
     const mcds_reason *detail;
+    bool loses_reply; /* of the next request, before those */
 };
 
 static bool answer(void *context, mcds_request *request)
@@ -26,8 +27,9 @@ static bool answer(void *context, mcds_request *request)
     struct world *world = context;
     if (world->outcome == MCDS_OUT_NONE)
         return false;
-    request->reply.outcome = world->outcome;
-    request->reply.detail = world->detail;
+    request->reply.outcome = world->loses_reply ? MCDS_OUT_UNKNOWN : world->outcome;
+    request->reply.detail = world->loses_reply ? MCDS__WHY(CONNECTION_CLOSED) : world->detail;
+    world->loses_reply = false;
     request->reply.peer = "server-1:11211";
     return true;
 }
@@ -83,6 +85,27 @@ static int add(struct world *world, uint32_t stripes)
 static int add_one(struct world *world)
 {
     return add(world, 0);
+}
+
+/* The server ends before it replies to the release. */
+static int release_meanwhile(struct world *world)
+{
+    mcds_lock *lock;
+    mcds_lease lease = MCDS_LEASE_INIT;
+    mcds_outcome outcome = world->outcome;
+    int result = mcds_lock_open(world->store, "l", NULL, &lock);
+    world->outcome = MCDS_OUT_NONE;
+    if (result == MCDS_OK)
+        result = mcds_lock_try_acquire(lock, &lease);
+    world->outcome = outcome;
+    world->loses_reply = true;
+    if (result == MCDS_OK)
+        result = world->pipeline != NULL
+                     ? mcds_lock_release_start(lock, &lease, world->pipeline, 0)
+                     : mcds_lock_release(lock, &lease);
+    result = taken(world, result);
+    mcds_lock_close(lock);
+    return result;
 }
 
 static int add_to_other_stripes(struct world *world)
@@ -182,6 +205,20 @@ static const struct row {
       .peer = "server-1:11211",
       .reason = "connection refused: no server listens there"},
      "counter 'x': add: server-1:11211: connection refused: no server listens there"},
+    {release_meanwhile,
+     MCDS_OUT_UNSENT,
+     MCDS__WHY(CONNECTION_REFUSED),
+     {.result = MCDS_AMBIGUOUS,
+      .cause = MCDS_CAUSE_CONNECTION_REFUSED,
+      .os_error = ECONNREFUSED,
+      .noun = "lock",
+      .name = "l",
+      .verb = "release",
+      .peer = "server-1:11211",
+      .reason = "the reply was lost, and a new connection fails: connection refused: no server "
+                "listens there"},
+     "lock 'l': release: server-1:11211: the reply was lost, and a new connection fails: "
+     "connection refused: no server listens there"},
     {add_one,
      MCDS_OUT_FAILED,
      MCDS__WHY(DISK_ERROR),
