@@ -277,6 +277,14 @@ int mcds__check_given(const char *noun, const char *name, const char *verb,
     return MCDS_OK;
 }
 
+/* Whether a request was not sent because there was no connection. */
+static bool is_unconnected(mcds_cause cause)
+{
+    return cause == MCDS_CAUSE_CONNECTION_REFUSED || cause == MCDS_CAUSE_NO_SOCKET_FILE ||
+           cause == MCDS_CAUSE_NO_ROUTE || cause == MCDS_CAUSE_HOST_SILENT ||
+           cause == MCDS_CAUSE_UNKNOWN_HOST;
+}
+
 int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
 {
     mcds_error failed = *error;
@@ -292,6 +300,11 @@ int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
         (void)snprintf(reason, sizeof reason, "it %s %s %lld, not %lld; %s",
                        may_be_resized ? "has" : "was made with", failed.option,
                        (long long)failed.found_number, (long long)failed.wanted_max, why->text);
+        failed.reason = reason;
+    } else if (failed.result == MCDS_AMBIGUOUS && is_unconnected(why->cause)) {
+        /* An earlier request was sent, which is why the change is in doubt. */
+        (void)snprintf(reason, sizeof reason,
+                       "the reply was lost, and a new connection fails: %s", why->text);
         failed.reason = reason;
     } else if (why->cause == MCDS_CAUSE_CALLBACK_FAILED && failed.found_number != 0) {
         (void)snprintf(reason, sizeof reason, "%s: it returned %lld", why->text,

@@ -74,14 +74,6 @@ static bool ran_out_of_time(const mcds_reason *detail)
     return detail != NULL && detail->cause == MCDS_CAUSE_TIMEOUT;
 }
 
-/* Whether the last request was not sent, because there was no connection. */
-static bool was_kept_from_connecting(const mcds_reason *detail)
-{
-    return detail->cause == MCDS_CAUSE_CONNECTION_REFUSED ||
-           detail->cause == MCDS_CAUSE_NO_SOCKET_FILE || detail->cause == MCDS_CAUSE_NO_ROUTE ||
-           detail->cause == MCDS_CAUSE_HOST_SILENT || detail->cause == MCDS_CAUSE_UNKNOWN_HOST;
-}
-
 void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
                             int result, const char *peer, const mcds_reason *detail,
                             const struct mcds__difference *difference)
@@ -101,15 +93,7 @@ void mcds__describe_failure(const struct mcds__operation_kind *kind, const char 
         error.wanted_max = difference->wanted;
         error.found_number = difference->found;
     }
-    if (result != MCDS_AMBIGUOUS || !was_kept_from_connecting(detail)) {
-        (void)mcds__fail_for(detail, &error);
-        return;
-    }
-    /* An earlier request was sent: that is why the change is in doubt. */
-    error.cause = detail->cause;
-    error.os_error = detail->os_error;
-    (void)mcds__fail_saying(&error, "the reply was lost, and a new connection fails: %s",
-                            detail->text);
+    (void)mcds__fail_for(detail, &error);
 }
 
 void mcds__operation_free(struct mcds__operation *operation)
