@@ -42,7 +42,7 @@ def declarations(include: str) -> str:
 def constants(include: str) -> str:
     """The macros that are numbers; the compiler fills in their values."""
     text = own_lines(preprocess(include, "-dD"), include)
-    number = r"-?\d\w*|UINT32_MAX|\([^,A-Z]*INT64_C\(\d+\)[^,A-Z]*\)"
+    number = r"-?\d\w*|UINT32_MAX|INT32_MIN|\([^,A-Z]*INT64_C\(\d+\)[^,A-Z]*\)"
     names = re.findall(rf"^#define (MCDS_\w+) (?:{number})$", text, re.M)
     return "".join(f"#define {name} ...\n" for name in names)
 

@@ -161,7 +161,7 @@ static void finish(struct slot *slot, int result)
     slot->state = STATE_DONE;
     slot->result = result == MCDS_NOT_FOUND && slot->may_be_gone ? MCDS_OK : result;
     if (result < 0)
-        explain_failure(slot->sentence, sizeof slot->sentence, &slot->command);
+        explain_failure(slot->sentence, sizeof slot->sentence, &slot->command, &slot->answer);
 }
 
 /* Records whether the server of a subject, or the file, was reached. */

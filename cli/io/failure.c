@@ -247,10 +247,15 @@ static const char *advice_for(const struct command *command, int result)
     return advice_on(result);
 }
 
-void explain_failure(char *out, size_t capacity, const struct command *command)
+void explain_failure(char *out, size_t capacity, const struct command *command,
+                     const struct answer *answer)
 {
     const mcds_error *error = mcds_last_error();
     char said[FAILURE_CAPACITY];
+    if (answer != NULL && answer->why != NULL && error->cause == MCDS_CAUSE_CALLBACK_FAILED) {
+        (void)snprintf(out, capacity, "%s", answer->why);
+        return;
+    }
     describe_failure(said, command);
     (void)snprintf(out, capacity, "%s%s", said,
                    is_about_a_key(command, error) ? "" : advice_for(command, error->result));

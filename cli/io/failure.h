@@ -14,7 +14,8 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
 /* The same without the names of structure and verb. */
 void describe_cause(char out[FAILURE_CAPACITY]);
 
-/* As describe_failure, with advice. */
-void explain_failure(char *out, size_t capacity, const struct command *command);
+/* As describe_failure, with advice. `answer` may be NULL. */
+void explain_failure(char *out, size_t capacity, const struct command *command,
+                     const struct answer *answer);
 
 #endif

@@ -215,7 +215,7 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
         if (message != NULL)
             (void)snprintf(sentence + named, SENTENCE_MAX - named, "%s", message);
         else
-            explain_failure(sentence + named, SENTENCE_MAX - named, command);
+            explain_failure(sentence + named, SENTENCE_MAX - named, command, answer);
     } else if (result == MCDS_NOT_FOUND && is_of_key) {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s' has no '%.*s'", noun, name, length,
                        (const char *)key.data);

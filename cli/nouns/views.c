@@ -1,6 +1,8 @@
 /* mcds views: counts views in the store and saves them into a table of a durable store. */
 #include "nouns/views.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +11,18 @@
 
 #define DURABLE "lmdb:"
 
+#define PAGE_SHOWN 200 /* bytes of a page in a sentence */
+
 struct viewer {
     mcds_views *views;
     struct base *base; /* NULL until something is read from or saved into it */
+    /* Of a flush: */
+    const struct command *command;
+    struct answer *answer;
+    uint64_t unsaved;               /* pages that it could not save */
+    char first[PAGE_SHOWN + 1];     /* the first of them, */
+    char because[FAILURE_CAPACITY]; /* and why */
+    char why[2 * FAILURE_CAPACITY]; /* the sentence */
 };
 
 const char *views_database(const struct command *command)
@@ -38,9 +49,31 @@ static int load(void *context, const char *page, uint64_t upto_slot, int64_t *vi
     return viewer->base != NULL ? base_load(viewer->base, page, upto_slot, views_out) : 0;
 }
 
+/* The other pages are saved before the flush fails: by then, other calls on the database have replaced
+ * this thread's last failure. */
+static void note_unsaved(struct viewer *viewer, const char *page, int result)
+{
+    char more[48] = " is";
+    if (viewer->unsaved++ == 0) {
+        base_explain(viewer->base, result, viewer->because);
+        (void)snprintf(viewer->first, sizeof viewer->first, "%s", page);
+    } else {
+        (void)snprintf(more, sizeof more, " and %" PRIu64 " more are", viewer->unsaved - 1);
+    }
+    (void)snprintf(viewer->why, sizeof viewer->why,
+                   "views '%.200s': flush: page '%s'%s not saved; correct the cause and flush "
+                   "again; %s",
+                   viewer->command->arguments[0], viewer->first, more, viewer->because);
+    viewer->answer->why = viewer->why;
+}
+
 static int save(void *context, const char *page, uint64_t slot, int64_t views)
 {
-    return base_save(((struct viewer *)context)->base, page, slot, views);
+    struct viewer *viewer = context;
+    int result = base_save(viewer->base, page, slot, views);
+    if (result != 0)
+        note_unsaved(viewer, page, result);
+    return result;
 }
 
 int views_open(mcds_store *store, const struct command *command, void **handle_out)
@@ -125,8 +158,10 @@ void views_print_get(struct output *output, const struct command *command,
 int views_flush(void *handle, const struct command *command, struct answer *answer,
                 mcds_pipeline *pipeline, uint64_t tag)
 {
-    (void)answer;
     struct viewer *viewer = handle;
+    viewer->command = command;
+    viewer->answer = answer;
+    viewer->unsaved = 0;
     int result = open_base(viewer, command);
     return result == MCDS_OK ? mcds_views_flush_start(viewer->views, pipeline, tag) : result;
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "table/command.h"
+#include "io/failure.h"
 
 struct base;
 
@@ -25,5 +25,7 @@ int base_scan(struct base *base, bool (*visit)(void *context, mcds_bytes page, i
 /* As mcds_views_options has them; `context` is a struct base. */
 int base_load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out);
 int base_save(void *context, const char *page, uint64_t slot, int64_t views);
+/* Writes why base_save has returned `result`, which is not 0. */
+void base_explain(const struct base *base, int result, char out[FAILURE_CAPACITY]);
 
 #endif

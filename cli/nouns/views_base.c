@@ -18,6 +18,7 @@
 struct base {
     mcds_store *store;
     mcds_table *table;
+    bool is_foreign; /* an entry that was read is no page */
 };
 
 struct part {
@@ -106,9 +107,25 @@ static int read_page(struct base *base, mcds_bytes key, mcds_value *value, struc
     int result = mcds_table_get(base->table, key, value);
     page->sum = 0;
     page->count = 0;
-    if (result == MCDS_OK && !parse_page((mcds_bytes){value->data, value->length}, page))
-        return MCDS_CORRUPT;
-    return result;
+    base->is_foreign = result == MCDS_OK &&
+                       !parse_page((mcds_bytes){value->data, value->length}, page);
+    return base->is_foreign ? MCDS_CORRUPT : result;
+}
+
+void base_explain(const struct base *base, int result, char out[FAILURE_CAPACITY])
+{
+    if (result == MCDS_CORRUPT && base->is_foreign)
+        (void)snprintf(
+            out, FAILURE_CAPACITY,
+            "the table of the database has an entry that 'views flush' did not write; "
+            "remove or restore it");
+    else if (result == MCDS_NO_MEMORY)
+        (void)snprintf(out, FAILURE_CAPACITY, "out of memory");
+    else if (result > 0)
+        (void)snprintf(out, FAILURE_CAPACITY,
+                       "others keep changing the entry of the table of the database");
+    else
+        describe_failure(out, NULL);
 }
 
 int base_load(void *context, const char *page_name, uint64_t upto_slot, int64_t *views_out)

@@ -207,6 +207,8 @@ struct answer {
      * output itself. */
     struct output *items;
     const char *gathered;
+    const char
+        *why; /* a callback of the handle has failed: its sentence, of the handle; or NULL */
 };
 
 struct session;

@@ -34,9 +34,14 @@ typedef int (*mcds_views_load_cb)(void *context, const char *page, uint64_t upto
                                   int64_t *views_out);
 /* Stores that this page had `views` views in the interval `slot`. Replaces the number that is
  * stored for this page and interval, unless that number is larger. Called by flush. Returns 0 on
- * success. If it returns another number, flush returns MCDS_IO. */
+ * success. If it returns another number, the page is not saved: flush saves the other pages, leaves
+ * the later intervals of this page to the next flush, and returns MCDS_IO. MCDS_VIEWS_STOP also
+ * ends the flush: it tries no other page. */
 typedef int (*mcds_views_save_cb)(void *context, const char *page, uint64_t slot,
                                   int64_t views);
+
+/* A result of `save` that ends the flush. */
+#define MCDS_VIEWS_STOP INT32_MIN
 
 typedef struct mcds_views_options {
     size_t size; /* sizeof(mcds_views_options) */
@@ -114,14 +119,24 @@ MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *pa
  * still count in them. At least one program must call this about every flush_ms, and at least
  * once a day. Several programs may call it.
  * Returns:     MCDS_OK
- *              MCDS_IO    `save` has failed; call again
- *              MCDS_LOST  a part of the list of an interval's pages is gone; the intervals before
- *                         it are saved
- *              MCDS_BUSY  operations of this handle use four other intervals
- *              After any failure the next call saves the remaining intervals.
+ *              MCDS_IO       `save` has failed. mcds_errmsg() names the first page that is not
+ *                            saved, and the number of these pages. All other pages are saved,
+ *                            unless `save` has ended the flush, or has failed at least 16
+ *                            times in a row and these calls have taken the store's timeout. If
+ *                            more than 1 048 576 pages are not saved, or this process has no
+ *                            memory to remember them, all later intervals wait
+ *              MCDS_CORRUPT  the key of a page or of a list holds something that mcds did not
+ *                            write; the other pages are saved
+ *              MCDS_LOST     a part of the list of an interval's pages is gone; the other pages
+ *                            are saved
+ *              MCDS_BUSY     operations of this handle use four other intervals
+ *              After any failure the next call saves the remaining intervals and pages. It begins
+ *              at the first interval that is not wholly saved, and saves all pages from there on
+ *              again.
  * Cost:        1, and 1 per interval. For an interval with views, 1 more and 1 per 16 pages, and
  *              the calls of `save`. The first flush ever reads the intervals of one day, 1 440 by
- *              default. The timeout applies to each round trip
+ *              default. The timeout applies to each round trip. Pages that are not saved take 16
+ *              bytes of memory each until the call returns
  * Lost reply:  the call reads the counts and then records how far it has saved. If the reply to
  *              this write is lost, the next flush saves the same intervals again */
 MCDS_API MCDS_CHECKED int mcds_views_flush(mcds_views *views);

@@ -9,9 +9,9 @@
 
 struct mcds__completion {
     mcds_completion completion;
-    struct mcds__handle *handle; /* to which `name` belongs */
+    struct mcds__handle *handle;
     const struct mcds__operation_kind *kind;
-    const char *name;
+    bool owns_detail; /* as that of the operation */
     /* Of a failure. */
     const mcds_reason *detail;
     const char *peer;
@@ -71,9 +71,9 @@ void mcds__completions_put(struct mcds__completions *completions,
     newest->completion = (mcds_completion){operation->tag, operation->result};
     newest->handle = NULL;
     newest->kind = operation->kind;
-    newest->name = operation->name;
+    newest->owns_detail = operation->owns_detail;
     if (mcds__result_has_cause(operation->result)) {
-        newest->detail = reason_of(operation);
+        newest->detail = operation->owns_detail ? operation->detail : reason_of(operation);
         newest->peer = operation->peer;
         newest->difference = operation->difference;
     }
@@ -86,6 +86,14 @@ void mcds__completions_hold(struct mcds__completions *completions, struct mcds__
     completion_at(completions, completions->count - 1)->handle = handle;
 }
 
+static void completion_release(const struct mcds__completions *completions,
+                               const struct mcds__completion *completion)
+{
+    if (completion->owns_detail)
+        mcds__free(completions->pool->env, (void *)(uintptr_t)completion->detail);
+    mcds__pool_release(completions->pool, completion->handle);
+}
+
 void mcds__completions_take(struct mcds__completions *completions, mcds_completion *done)
 {
     assert(completions->count > 0);
@@ -94,14 +102,14 @@ void mcds__completions_take(struct mcds__completions *completions, mcds_completi
     completions->count--;
     *done = oldest->completion;
     if (mcds__result_has_cause(done->result))
-        mcds__describe_failure(oldest->kind, oldest->name, done->result, oldest->peer,
+        mcds__describe_failure(oldest->kind, oldest->handle->name, done->result, oldest->peer,
                                oldest->detail, &oldest->difference);
-    mcds__pool_release(completions->pool, oldest->handle);
+    completion_release(completions, oldest);
 }
 
 void mcds__completions_free(struct mcds__completions *completions)
 {
     for (uint32_t i = 0; i < completions->count; i++)
-        mcds__pool_release(completions->pool, completion_at(completions, i)->handle);
+        completion_release(completions, completion_at(completions, i));
     mcds__free(completions->pool->env, completions->ring);
 }

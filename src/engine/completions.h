@@ -23,7 +23,7 @@ bool mcds__completions_reserve(struct mcds__completions *completions, uint32_t m
 /* The operation has ended; there is space for it. mcds__completions_hold follows. */
 void mcds__completions_put(struct mcds__completions *completions,
                            const struct mcds__operation *operation);
-/* The handle of the newest, to which its name belongs; takes over the reference. */
+/* The handle of the newest, which has its name; takes over the reference. */
 void mcds__completions_hold(struct mcds__completions *completions, struct mcds__handle *handle);
 /* Take the oldest, and leave its sentence in mcds_errmsg(). There is one. */
 void mcds__completions_take(struct mcds__completions *completions, mcds_completion *done);

@@ -112,6 +112,8 @@ static int operation_end(struct mcds__operation *operation)
         mcds__describe_failure(operation->kind, operation->name, operation->result,
                                operation->peer, mcds__operation_reason(operation),
                                &operation->difference);
+    if (operation->owns_detail)
+        mcds__free(operation->env, (void *)(uintptr_t)operation->detail);
     return operation->result;
 }
 

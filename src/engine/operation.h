@@ -72,6 +72,7 @@ struct mcds__operation {
     bool is_unsent;      /* a request of the last batch was not sent */
     bool ends_wait;      /* it does not sleep any more */
     bool is_count;       /* of the batch, if it is combinable: engine/combine_count.h */
+    bool owns_detail;    /* it was allocated, and is freed after the failure is described */
     int result;
     const mcds_reason *detail; /* what went wrong, and where */
     struct mcds__difference

@@ -8,13 +8,14 @@ import re
 import socket
 import subprocess
 import sys
+import time
 import unittest
 import urllib.parse
 
 from fixture import SKIPPED, Fixture, is_possible
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
-DONE, NO, DATA, LOST = 0, 1, 65, 79
+DONE, NO, DATA, IO, LOST = 0, 1, 65, 74, 79
 LIMIT_S = 300
 F_SETPIPE_SZ = 1031
 KEPT_KB = 1500
@@ -172,6 +173,25 @@ class ViewsTest(RankingTest):
         self.assertEqual((none.returncode, none.stdout), (NO, b""), none)
         self.put("views:site", {"home": "3 7:4"}, *self.database)
         self.assertEqual(self.views_top("site"), [("home", 7)])
+
+    def test_a_page_that_cannot_be_saved(self):
+        """A flush saves the other pages, and names the first that it could not save and why."""
+        views = ("--flush-every", "1s", "--database", "lmdb:./views.mdb")
+        self.put("views:site", {"bad": "of others", "worse": "of others"}, *self.database)
+        for page in ("bad", "worse", "home", "cart"):
+            self.must("views", "hit", "site", page, "5", *views)
+        deadline = time.monotonic() + LIMIT_S
+        while (done := self.mcds("-q", "views", "flush", "site", *views)).returncode == DONE:  # the interval has not ended
+            self.assertLess(time.monotonic(), deadline)
+        self.assertEqual((done.returncode, done.stdout), (IO, b""), done)
+        self.assertRegex(done.stderr, rb"^mcds: views 'site': flush: page '(bad' and 1 more are|worse' and 1 more are) not saved; "
+                         rb"correct the cause and flush again; .* that 'views flush' did not write; .*\n$")
+        said = json.loads(self.mcds("--json", "views", "flush", "site", *views).stdout)
+        self.assertEqual((said["result"], said["exit"]), ("MCDS_IO", IO))
+        for page in ("bad", "worse"):
+            self.must(*self.database, "table", "remove", "views:site", page)
+        self.must("views", "flush", "site", *views)
+        self.assertEqual(sorted(self.views_top("site")), [("bad", 5), ("cart", 5), ("home", 5), ("worse", 5)])
 
     def test_an_entry_of_others(self):
         """No ranking of the rest is printed."""

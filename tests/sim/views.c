@@ -1,6 +1,7 @@
 /* Views in the simulated world: no view is counted twice, in the value or in the database, and
  * none that was acknowledged is missing, at any times of flushes and after any loss on the way. A drop
- * erases what was counted before it and is not in the database, and nothing that is counted later. */
+ * erases what was counted before it and is not in the database, and nothing that is counted later. A
+ * page that the database refuses keeps no other page from it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@
 #define REST_MS 1500
 #define ROWS 4096
 #define DROPS 3
+#define REFUSED 1
 #define DROP_REST_MS (FLUSH_MS / 2)
 
 enum { TAG_HIT = 1, TAG_GET, TAG_FLUSH, TAG_RESTED, TAG_DROP };
@@ -40,6 +42,10 @@ struct row {
 struct world {
     mcds_sim *sim;
     bool loses;
+    uint32_t refuses; /* the database refuses one save in so many; 0: none */
+    bool refuses_one; /* it refuses those of the page REFUSED */
+    uint64_t random;  /* for that */
+    uint64_t refusals;
     uint64_t seed;
     struct row rows[ROWS]; /* the database */
     uint32_t row_count;
@@ -97,6 +103,11 @@ static int save(void *context, const char *page, uint64_t slot, int64_t views)
 {
     struct world *world = context;
     uint32_t number = page_of(page);
+    if ((world->refuses_one && number == REFUSED) ||
+        (world->refuses > 0 && dice_roll(&world->random, world->refuses) == 0)) {
+        world->refusals++;
+        return -1;
+    }
     for (uint32_t i = 0; i < world->row_count; i++) {
         struct row *row = &world->rows[i];
         if (row->page != number || row->slot != slot)
@@ -159,6 +170,9 @@ static void book(struct reader *reader, const mcds_completion *done)
         break;
     case MCDS_LOST:
         assert_true(world->loses);
+        break;
+    case MCDS_IO:
+        assert_true(done->tag == TAG_FLUSH && world->refusals > 0);
         break;
     case MCDS_AMBIGUOUS:
     case MCDS_BUSY:
@@ -264,10 +278,35 @@ static void drop_on(void *context, mcds_sim_client *client, const mcds_completio
         MCDS_OK);
 }
 
+static void judge_database(struct world *world, uint32_t page)
+{
+    int64_t saved = 0;
+    (void)load(world, pages[page], UINT64_MAX, &saved);
+    judge(world, page, "in the database", saved, least_of(world, page), most_of(world, page));
+}
+
+/* While the database refuses one page, it has all views of the others. */
+static void judge_others(struct world *world, struct reader *reader, mcds_sim_client *client)
+{
+    const mcds_env *env = &client->env;
+    uint64_t refusals = world->refusals;
+    world->refuses = 0;
+    world->refuses_one = true;
+    mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + 2 * FLUSH_MS * NS_PER_MS);
+    int result = mcds_views_flush(reader->views);
+    assert_true(result == (world->refusals > refusals ? MCDS_IO : MCDS_OK));
+    for (uint32_t page = 0; page < PAGES; page++)
+        if (page != REFUSED)
+            judge_database(world, page);
+    world->refuses_one = false;
+}
+
 /* When everybody is done: the value, then all that has not been saved, then the database. */
 static void judge_end(struct world *world, struct reader *reader, mcds_sim_client *client)
 {
     const mcds_env *env = &client->env;
+    if (world->refuses > 0)
+        judge_others(world, reader, client);
     for (int round = 0; round < 2; round++) {
         /* Longer than a claim on the database that nobody has given back. */
         mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + 2 * FLUSH_MS * NS_PER_MS);
@@ -283,15 +322,12 @@ static void judge_end(struct world *world, struct reader *reader, mcds_sim_clien
         int result = mcds_views_flush(reader->views);
         assert_true(result == MCDS_OK || (world->loses && result == MCDS_LOST));
     }
-    for (uint32_t page = 0; page < PAGES; page++) {
-        int64_t saved = 0;
-        (void)load(world, pages[page], UINT64_MAX, &saved);
-        judge(world, page, "in the database", saved, least_of(world, page),
-              most_of(world, page));
-    }
+    for (uint32_t page = 0; page < PAGES; page++)
+        judge_database(world, page);
 }
 
-static bool run(mcds_sim_options options, bool loses, bool drops, struct world *totals)
+static bool run(mcds_sim_options options, bool loses, bool drops, uint32_t refuses,
+                struct world *totals)
 {
     static struct world world;
     struct dropper dropper = {.world = &world, .left = DROPS, .random = options.seed};
@@ -300,6 +336,9 @@ static bool run(mcds_sim_options options, bool loses, bool drops, struct world *
     mcds_views_options views_options = MCDS_VIEWS_OPTIONS_INIT;
     memset(&world, 0, sizeof world);
     world.loses = loses;
+    world.refuses = refuses;
+    world.refuses_one = refuses > 0 && options.seed % 3 == 0;
+    world.random = options.seed;
     world.seed = options.seed;
     views_options.flush_ms = FLUSH_MS;
     views_options.load = load;
@@ -338,11 +377,12 @@ static bool run(mcds_sim_options options, bool loses, bool drops, struct world *
     totals->gets += world.gets;
     totals->flushes += world.flushes;
     totals->drops += world.drops;
+    totals->refusals += world.refusals;
     totals->loads += world.loads;
     return world.violation == NULL;
 }
 
-static void run_many(bool loses, bool drops, uint64_t usual)
+static void run_many(bool loses, bool drops, uint32_t refuses, uint64_t usual)
 {
     static struct world totals;
     memset(&totals, 0, sizeof totals);
@@ -351,39 +391,46 @@ static void run_many(bool loses, bool drops, uint64_t usual)
         options.skew_ms_max = loses ? 0 : 2000;
         if (drops) /* a drop asks for more keys */
             options = fewer_faults(fewer_faults(options));
-        assert_true(
-            run(seed % 2 == 0 ? fewer_faults(options) : options, loses, drops, &totals));
+        assert_true(run(seed % 2 == 0 ? fewer_faults(options) : options, loses, drops, refuses,
+                        &totals));
     }
     SEEN(totals.hits > 0 && totals.gets > 0 && totals.flushes > 0 &&
-         (totals.drops > 0) == drops);
-    print_message("%llu hits, %llu gets, %llu flushes, %llu drops, %u loads\n",
+         (totals.drops > 0) == drops && (totals.refusals > 0) == (refuses > 0));
+    print_message("%llu hits, %llu gets, %llu flushes, %llu drops, %llu refusals, %u loads\n",
                   (unsigned long long)totals.hits, (unsigned long long)totals.gets,
                   (unsigned long long)totals.flushes, (unsigned long long)totals.drops,
-                  totals.loads);
+                  (unsigned long long)totals.refusals, totals.loads);
 }
 
 static void every_view_counts_once(void **state)
 {
     (void)state;
-    run_many(false, false, 300);
+    run_many(false, false, 0, 300);
 }
 
 static void what_is_lost_is_not_counted_twice(void **state)
 {
     (void)state;
-    run_many(true, false, 150);
+    run_many(true, false, 0, 150);
 }
 
 static void a_drop_erases_what_was_counted_before(void **state)
 {
     (void)state;
-    run_many(false, true, 150);
+    run_many(false, true, 0, 150);
+}
+
+static void refused_pages_hide_no_others(void **state)
+{
+    (void)state;
+    run_many(false, false, 10, 200);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_view_counts_once),
     cmocka_unit_test(what_is_lost_is_not_counted_twice),
     cmocka_unit_test(a_drop_erases_what_was_counted_before),
+    cmocka_unit_test(refused_pages_hide_no_others),
 };
 
 PLAY_MAIN("views")

@@ -19,6 +19,9 @@ struct database {
     uint32_t loads;
     uint32_t saves;
     bool fails;
+    char refused[8]; /* the beginning of the pages that it refuses; "" = none */
+    int refusal;     /* that it returns for them */
+    uint32_t refusals;
 };
 
 static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
@@ -38,6 +41,11 @@ static int save(void *context, const char *page, uint64_t slot, int64_t views)
     database->saves++;
     if (database->fails)
         return -1;
+    if (database->refused[0] != '\0' &&
+        strncmp(page, database->refused, strlen(database->refused)) == 0) {
+        database->refusals++;
+        return database->refusal;
+    }
     for (uint32_t i = 0; i < database->count; i++) {
         struct row *row = &database->rows[i];
         if (row->slot == slot && strcmp(row->page, page) == 0) {
@@ -378,6 +386,153 @@ static void a_failing_database_is_told(struct suite *suite)
     mcds_views_close(views);
 }
 
+static void refuse(const char *pages, int refusal)
+{
+    (void)snprintf(database.refused, sizeof database.refused, "%s", pages);
+    database.refusal = refusal;
+    database.refusals = 0;
+}
+
+/* In each of three intervals the refused page lies among others. */
+static void a_refused_page_hides_no_other(struct suite *suite)
+{
+    mcds_views *views = begin(suite, NULL);
+    char page[32];
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        HIT(suite, views, "/bad", slot + 1);
+        for (uint32_t i = 0; i < 40; i++) {
+            (void)snprintf(page, sizeof page, "/%u", i);
+            HIT(suite, views, page, 1);
+        }
+        shift_wall_ms(suite, MINUTE);
+    }
+    refuse("/bad", 5);
+    for (int round = 0; round < 2; round++) {
+        database.refusals = 0;
+        CHECK(MCDS_IO, suite, mcds_views_flush, views);
+        CHECK_SENTENCE("page '/bad' is not saved; correct the cause and flush again; ");
+        CHECK_SENTENCE("save callback has failed: it returned 5");
+        assert_int_equal(mcds_last_error()->found_number, 5);
+        assert_int_equal(database.refusals, 1); /* later intervals of the page wait */
+        assert_int_equal(database.count, 3 * 40);
+        VIEWS(6, suite, views, "/bad");
+        VIEWS(3, suite, views, "/7");
+    }
+    refuse("", 0);
+    FLUSH(suite, views);
+    assert_int_equal(database.count, 3 * 41);
+    assert_int_equal(total_of("/bad"), 6);
+    assert_int_equal(total_of("/7"), 3);
+    VIEWS(6, suite, views, "/bad");
+    mcds_views_close(views);
+}
+
+/* The intervals of a page reach the database in order, and the mark waits for the page. */
+static void a_refused_page_waits_in_order(struct suite *suite)
+{
+    mcds_views *views = begin(suite, NULL);
+    for (uint32_t slot = 0; slot < 6; slot++) {
+        HIT(suite, views, "/bad", 1);
+        HIT(suite, views, "/", 1);
+        shift_wall_ms(suite, MINUTE);
+        refuse("/bad", -1);
+        CHECK(MCDS_IO, suite, mcds_views_flush, views);
+        assert_int_equal(total_of("/"), slot + 1);
+    }
+    refuse("", 0);
+    CHECK(MCDS_OK, suite, mcds_views_flush_final, views);
+    assert_int_equal(total_of("/bad"), 6);
+    uint64_t slot = 0;
+    for (uint32_t i = 0; i < database.count; i++) {
+        if (strcmp(database.rows[i].page, "/bad") != 0)
+            continue;
+        assert_true(database.rows[i].slot > slot);
+        slot = database.rows[i].slot;
+    }
+    VIEWS(6, suite, views, "/bad");
+    mcds_views_close(views);
+}
+
+static void many_refused_pages_are_counted(struct suite *suite)
+{
+    mcds_views *views = begin(suite, NULL);
+    char page[32];
+    for (uint32_t i = 0; i < 60; i++) {
+        (void)snprintf(page, sizeof page, i % 3 == 0 ? "/bad/%u" : "/%u", i);
+        HIT(suite, views, page, 1);
+    }
+    refuse("/bad", -1);
+    CHECK(MCDS_IO, suite, mcds_views_flush_final, views);
+    CHECK_SENTENCE("page '/bad/");
+    CHECK_SENTENCE("' and 19 more are not saved; ");
+    assert_int_equal(database.count, 40);
+    refuse("", 0);
+    CHECK(MCDS_OK, suite, mcds_views_flush_final, views);
+    assert_int_equal(database.count, 60);
+    mcds_views_close(views);
+}
+
+static void a_save_may_end_the_flush(struct suite *suite)
+{
+    mcds_views *views = begin(suite, NULL);
+    char page[32];
+    for (uint32_t i = 0; i < 60; i++) {
+        (void)snprintf(page, sizeof page, "/bad/%u", i);
+        HIT(suite, views, page, 1);
+    }
+    refuse("/bad", MCDS_VIEWS_STOP);
+    CHECK(MCDS_IO, suite, mcds_views_flush_final, views);
+    CHECK_SENTENCE("is not saved, and the flush ended early; ");
+    assert_int_equal(database.refusals, 1);
+    refuse("", 0);
+    CHECK(MCDS_OK, suite, mcds_views_flush_final, views);
+    assert_int_equal(database.count, 60);
+    mcds_views_close(views);
+}
+
+/* Something that mcds did not write is in the place of a page's views. */
+static void a_foreign_count_hides_no_other(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin(suite, &name);
+    HIT(suite, views, "/", 3);
+    HIT(suite, views, "/bad", 1);
+    HIT(suite, views, "/a", 2);
+    struct raw_key count = count_key(suite, name, "/bad");
+    assert_int_equal(raw_set(suite, &count, "who wrote this?"), MCDS_OUT_OK);
+    shift_wall_ms(suite, MINUTE);
+    HIT(suite, views, "/", 4);
+    shift_wall_ms(suite, MINUTE);
+    CHECK(MCDS_CORRUPT, suite, mcds_views_flush, views);
+    CHECK_SENTENCE("page '/bad' is not saved; ");
+    assert_int_equal(total_of("/"), 7);
+    assert_int_equal(total_of("/a"), 2);
+    mcds_views_close(views);
+}
+
+/* The list of the pages of an interval is gone; there are intervals before it and after it. */
+static void a_lost_list_hides_no_other(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin(suite, &name);
+    HIT(suite, views, "/", 1);
+    shift_wall_ms(suite, MINUTE);
+    struct raw_key root = raw_key(suite, MCDS__TAG_VIEWS_PAGES, name, MINUTE);
+    raw_add_number(&root, (uint64_t)(wall_ms(suite) / MINUTE));
+    HIT(suite, views, "/lost", 1);
+    shift_wall_ms(suite, MINUTE);
+    HIT(suite, views, "/", 2);
+    shift_wall_ms(suite, MINUTE);
+    struct raw_key list = raw_first(suite, &root);
+    assert_int_equal(raw_delete(suite, &list), MCDS_OUT_OK);
+    for (int round = 0; round < 2; round++) {
+        CHECK(MCDS_LOST, suite, mcds_views_flush, views);
+        CHECK_SENTENCE("a part of it is gone");
+        assert_int_equal(total_of("/"), 3);
+    }
+    mcds_views_close(views);
+}
+
 static void foreign_values_are_corrupt(struct suite *suite)
 {
     const char *name;
@@ -508,6 +663,12 @@ static const struct suite_case cases[] = {
     CASE(an_interval_outlives_its_readers),
     CASE(many_pages_are_saved),
     CASE(a_failing_database_is_told),
+    CASE(a_refused_page_hides_no_other),
+    CASE(a_refused_page_waits_in_order),
+    CASE(many_refused_pages_are_counted),
+    CASE(a_save_may_end_the_flush),
+    CASE(a_foreign_count_hides_no_other),
+    CASE(a_lost_list_hides_no_other),
     CASE(foreign_values_are_corrupt),
     CASE(a_drop_erases_what_the_store_holds),
     CASE(a_drop_leaves_the_database),

@@ -8,8 +8,11 @@ from typing import Any, Callable, Dict, Optional
 from ._binding import ffi, lib
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited, encode_name, keep_raised,
-                   new_options, started, take_found, waiting)
+from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited, encode_name, new_options,
+                   started, take_found, take_none, waiting)
+
+#: Ends a flush.
+STOP: int = lib.MCDS_VIEWS_STOP
 
 #: load(page, upto_slot): the sum of the views saved for the page up to and including that slot
 Load = Callable[[bytes, int], int]
@@ -17,39 +20,56 @@ Load = Callable[[bytes, int], int]
 Save = Callable[[bytes, int, int], None]
 
 
-class Callbacks:
-    """The two functions of the program, and what they have raised in each thread."""
+class Callback:
+    """A function of the program, and what it has raised in each thread: the first exception, or an
+    interrupt."""
 
-    def __init__(self, load: Load, save: Save) -> None:
-        self.load = load
-        self.save = save
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self.call = call
         self.raised: Dict[int, BaseException] = {}
 
     def failed(self, error: BaseException) -> int:
+        if isinstance(error, Exception):
+            self.raised.setdefault(threading.get_ident(), error)
+            return 1
         self.raised[threading.get_ident()] = error
-        return 1
+        return STOP
 
     def take(self) -> Optional[BaseException]:
         return self.raised.pop(threading.get_ident(), None)
 
 
-@ffi.def_extern(error=1, onerror=keep_raised)  # type: ignore[misc]
+class Callbacks:
+    def __init__(self, load: Load, save: Save) -> None:
+        self.load = Callback(load)
+        self.save = Callback(save)
+
+
+def keep_interrupt(kind: Any, error: BaseException, trace: Any) -> None:
+    """As keep_raised, for the function that has begun."""
+    if trace is not None:
+        frame = trace.tb_frame
+        callbacks: Callbacks = ffi.from_handle(frame.f_locals["context"])
+        (callbacks.save if frame.f_code.co_name == "mcds_py_save" else callbacks.load).failed(error)
+
+
+@ffi.def_extern(error=STOP, onerror=keep_interrupt)  # type: ignore[misc]
 def mcds_py_load(context: Any, page: Any, upto_slot: int, views_out: Any) -> int:
-    callbacks: Callbacks = ffi.from_handle(context)
+    load: Callback = ffi.from_handle(context).load
     try:
-        views_out[0] = callbacks.load(ffi.string(page), upto_slot)
+        views_out[0] = load.call(ffi.string(page), upto_slot)
     except BaseException as error:
-        return callbacks.failed(error)
+        return load.failed(error)
     return 0
 
 
-@ffi.def_extern(error=1, onerror=keep_raised)  # type: ignore[misc]
+@ffi.def_extern(error=STOP, onerror=keep_interrupt)  # type: ignore[misc]
 def mcds_py_save(context: Any, page: Any, slot: int, views: int) -> int:
-    callbacks: Callbacks = ffi.from_handle(context)
+    save: Callback = ffi.from_handle(context).save
     try:
-        callbacks.save(ffi.string(page), slot, views)
+        save.call(ffi.string(page), slot, views)
     except BaseException as error:
-        return callbacks.failed(error)
+        return save.failed(error)
     return 0
 
 
@@ -57,7 +77,10 @@ def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
                flush: Optional[Seconds] = None) -> Opened:
     """The number of views of each page, counted per interval of `flush` seconds.
 
-    What `load` or `save` raises ends the call, and is the cause of its Io.
+    What `load` raises is the cause of the Io of get. If `save` raises an exception for a page, flush
+    saves the other pages, leaves this one to the next flush, and then raises Io, whose cause is the
+    first of these exceptions. If `save` raises KeyboardInterrupt, or another exception that is no
+    Exception, the flush saves no other page and raises it.
 
     >>> saved = {}
     >>> def load(page, upto_slot):
@@ -82,12 +105,12 @@ def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
 
 
 class ViewsPlans(Structure):
-    def _plan(self, call: Any, start: Any, *arguments: Any, out: Any = None) -> Plan[Any]:
+    def _plan(self, call: Any, start: Any, callback: str, *arguments: Any, out: Any = None) -> Plan[Any]:
+        """The plan of a call that runs `load` or `save`."""
         kept = self._opened.kept  # C calls with its handle until the operation has finished
 
         def take(code: int, out: Any) -> Any:
-            callbacks: Callbacks = kept[0]
-            raised = callbacks.take()
+            raised: Optional[BaseException] = getattr(kept[0], callback).take()
             if code != 0 and raised is not None and not isinstance(raised, Exception):
                 raise raised  # an interrupt
             if code != 0:
@@ -98,21 +121,23 @@ class ViewsPlans(Structure):
 
     def _hit(self, page: Bytes, n: int = 1) -> Plan[None]:
         """Count n views of a page. Ambiguous: counted once or not at all."""
-        return self._plan(lib.mcds_views_hit, lib.mcds_views_hit_start, encode_name(page), n)
+        return Plan(lib.mcds_views_hit, lib.mcds_views_hit_start, (self._opened.handle, encode_name(page), n),
+                    take_none)
 
     def _get(self, page: Bytes) -> Plan[int]:
         """The total number of views of a page."""
         out = ffi.new("int64_t *")
-        return self._plan(lib.mcds_views_get, lib.mcds_views_get_start, encode_name(page), out,
-                          out=out)
+        return self._plan(lib.mcds_views_get, lib.mcds_views_get_start, "load",
+                          encode_name(page), out, out=out)
 
     def _flush(self) -> Plan[None]:
         """Save the intervals that have ended."""
-        return self._plan(lib.mcds_views_flush, lib.mcds_views_flush_start)
+        return self._plan(lib.mcds_views_flush, lib.mcds_views_flush_start, "save")
 
     def _flush_final(self) -> Plan[None]:
         """Save the current interval too, before the program ends."""
-        return self._plan(lib.mcds_views_flush_final, lib.mcds_views_flush_final_start)
+        return self._plan(lib.mcds_views_flush_final, lib.mcds_views_flush_final_start,
+                          "save")
 
     def _drop(self) -> Plan[bool]:
         """Erase what the store holds. False: it held nothing."""

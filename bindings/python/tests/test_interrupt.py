@@ -122,10 +122,17 @@ def test_a_signal_ends_a_wait_for_a_silent_server(tmp_path: Any) -> None:
         assert interrupt(uri, "silent", waits) == [(wait, "True\n") for _, wait, _ in waits]
 
 
+def hit_and_flush(s: mcds.Store) -> None:
+    views = s.views("v", lambda *_: 0, lambda *_: None)
+    views.hit("p")
+    views.flush_final()
+
+
 @pytest.mark.parametrize("callback, call", [
     ("mcds_py_source", lambda s: s.cache("c").fetch("k", lambda key: b"v")),
     ("mcds_py_change", lambda s: s.array("a").change_by(lambda old: [b"v"])),
-    ("mcds_py_load", lambda s: s.views("v", lambda *_: 0, lambda *_: None).get("p"))])
+    ("mcds_py_load", lambda s: s.views("v", lambda *_: 0, lambda *_: None).get("p")),
+    ("mcds_py_save", hit_and_flush)])
 def test_an_interrupt_where_a_callback_begins(callback: str, call: Callable[[Any], Any],
                                               s: mcds.Store) -> None:
     """It is no failure of the callback, and it is not lost."""

@@ -128,6 +128,45 @@ def test_views_pass_on_what_a_callback_raises(s: mcds.Store) -> None:
         assert isinstance(caught.value.__cause__, (LookupError, OSError))
 
 
+def refusing(error: BaseException, saved: Dict[bytes, int]) -> Callable[[bytes, int, int], None]:
+    """A save that raises `error` for each page whose name begins with "bad"."""
+    def save(page: bytes, slot: int, views: int) -> None:
+        saved[page] = saved.get(page, 0) + 1
+        if page.startswith(b"bad"):
+            raise error
+
+    return save
+
+
+def test_a_page_whose_save_raises_hides_no_other(s: mcds.Store) -> None:
+    saved: Dict[bytes, int] = {}
+    views = s.views("site", lambda page, slot: 0, refusing(OSError("disk"), saved))
+    with s.pipeline() as p:
+        for n in range(60):
+            p.views("site", lambda page, slot: 0, lambda page, slot, n: None).hit(f"bad{n}" if n % 3 == 0 else f"{n}")
+    with pytest.raises(mcds.Io) as caught:
+        views.flush_final()
+    assert str(caught.value.__cause__) == "disk"
+    assert caught.value.reason.startswith("page 'bad") and " and 19 more are not saved; " in caught.value.reason
+    assert len(saved) == 60 and set(saved.values()) == {1}
+    with pytest.raises(mcds.Io) as caught:
+        with s.pipeline() as p:
+            flush = p.views("site", lambda page, slot: 0, views_save := refusing(OSError("disk"), saved)).flush_final()
+            p.views("site", lambda page, slot: 0, views_save).hit("1")
+    assert flush.exception() is caught.value and str(caught.value.__cause__) == "disk"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
+def test_an_interrupt_in_save_ends_the_flush(error: BaseException, s: mcds.Store) -> None:
+    saved: Dict[bytes, int] = {}
+    views = s.views("site", lambda page, slot: 0, refusing(error, saved))
+    for n in range(30):
+        views.hit(f"bad{n}")
+    with pytest.raises(type(error)) as caught:
+        views.flush_final()
+    assert caught.value is error and sum(saved.values()) == 1
+
+
 def test_set(s: mcds.Store) -> None:
     x = s.set("x")
     assert not x and len(x) == 0 and "a" not in x and not x.drop()
