@@ -326,20 +326,36 @@ static enum mcds__step take_below(struct mcds__map_get *get, struct mcds__operat
     return map_get_locate(get, operation);
 }
 
-/* The highest key that is open, or is being split. */
+/* The highest of the keys around that is open, or is being split; AROUND: none that was read. */
+static uint32_t highest_around(const struct mcds__map_get *get)
+{
+    assert(get->stage == GET_AROUND && get->count == AROUND);
+    uint32_t i = 0;
+    while (i < AROUND && (get->requests[i].reply.outcome != MCDS_OUT_OK ||
+                          mcds__map_state_of(get->requests[i].reply.flags) == MCDS__MAP_MOVED))
+        i++;
+    return i;
+}
+
 static enum mcds__step map_get_take_around(struct mcds__map_get *get,
                                            struct mcds__operation *operation)
 {
-    assert(get->count == AROUND);
-    for (uint32_t i = 0; i < AROUND; i++) {
-        const mcds_request *request = &get->requests[i];
-        enum mcds__map_state state = mcds__map_state_of(request->reply.flags);
-        if (request->reply.outcome != MCDS_OUT_OK || state == MCDS__MAP_MOVED)
-            continue;
-        get->depth += i;
-        return map_get_take_value(get, operation, request);
-    }
-    return map_get_locate(get, operation);
+    uint32_t highest = highest_around(get);
+    if (highest == AROUND)
+        return map_get_locate(get, operation);
+    get->depth += highest;
+    return map_get_take_value(get, operation, &get->requests[highest]);
+}
+
+/* Whether the replies show the entries, although a server gave no answer. The key above must have
+ * answered: while it is being split, it has the entries. */
+static bool shows_entries(const struct mcds__map_get *get, const mcds_reply *trouble)
+{
+    if (get->stage != GET_AROUND || !mcds__is_transport_trouble(trouble))
+        return false;
+    uint32_t highest = highest_around(get);
+    return highest == 0 ||
+           (highest < AROUND && get->requests[highest - 1].reply.outcome == MCDS_OUT_OK);
 }
 
 static enum mcds__step map_get_take_replies(struct mcds__map_get *get,
@@ -350,7 +366,7 @@ static enum mcds__step map_get_take_replies(struct mcds__map_get *get,
         mcds__map_take_proof(&get->proof, get->map, get->life.number, operation,
                              &get->requests[get->count].reply);
     const mcds_reply *trouble = mcds__first_trouble(get->requests, get->count);
-    if (trouble != NULL) {
+    if (trouble != NULL && !shows_entries(get, trouble)) {
         get->stage = GET_BEGIN;
         return mcds__operation_retry(operation, trouble);
     }

@@ -231,6 +231,21 @@ static enum mcds__step take_other_root(struct mcds__map_place *place, struct mcd
     return map_locate_ask_root(place, map, operation);
 }
 
+static enum mcds__step found(struct mcds__map_place *place, struct mcds__map *map,
+                             struct mcds__operation *operation)
+{
+    assert(place->depth < DEPTHS);
+    assert(place->state == MCDS__MAP_OPEN || place->state == MCDS__MAP_SEALED);
+    place->missing_depth = 0;
+    operation->read_from = place->scratch->requests[place->depth].reply.peer;
+    if (!place->is_rootless)
+        mcds__map_note_seen(map, operation->sent_ns);
+    mcds__map_note_found(map, place->life.number, place->hash, place->depth);
+    if (place->depth > 0)
+        mcds__map_note_moved(map, place->life.number, place->hash, place->depth - 1);
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
 static enum mcds__step map_locate_take_keys(struct mcds__map_place *place,
                                             struct mcds__map *map,
                                             struct mcds__operation *operation)
@@ -254,15 +269,25 @@ static enum mcds__step map_locate_take_keys(struct mcds__map_place *place,
         return miss(place, map, operation, CHILD_OF(place->depth));
     if (is_read_early(place))
         return map_locate_ask(place, map, operation);
-    assert(place->depth < DEPTHS);
-    assert(place->state == MCDS__MAP_OPEN || place->state == MCDS__MAP_SEALED);
-    place->missing_depth = 0;
-    if (!place->is_rootless)
-        mcds__map_note_seen(map, operation->sent_ns);
-    mcds__map_note_found(map, place->life.number, place->hash, place->depth);
-    if (place->depth > 0)
-        mcds__map_note_moved(map, place->life.number, place->hash, place->depth - 1);
-    return mcds__operation_finish(operation, MCDS_OK);
+    return found(place, map, operation);
+}
+
+/* Some servers gave no answer. An open key is the place of the hash, whatever the others hold, if
+ * the split above has ended: it was open during this call. */
+static bool is_found_without(struct mcds__map_place *place)
+{
+    const mcds_request *requests = place->scratch->requests;
+    const mcds_reply *root = &requests[ROOT].reply;
+    if (place->stage != PLACE_ALL ||
+        (!place->is_rootless && (root->outcome != MCDS_OUT_OK ||
+                                 !mcds__descriptor_is_of(root->flags, place->life.number))))
+        return false;
+    place->state = MCDS__MAP_OPEN;
+    place->depth = MCDS__MAP_DEPTH_MAX;
+    while (place->depth > 0 && !has_state(&requests[place->depth].reply, MCDS__MAP_OPEN))
+        place->depth--;
+    return has_state(&requests[place->depth].reply, MCDS__MAP_OPEN) &&
+           (place->depth == 0 || has_state(&requests[place->depth - 1].reply, MCDS__MAP_MOVED));
 }
 
 enum mcds__step mcds__map_locate_step(struct mcds__map_place *place, struct mcds__map *map,
@@ -277,10 +302,11 @@ enum mcds__step mcds__map_locate_step(struct mcds__map_place *place, struct mcds
     }
     const mcds_reply *trouble = mcds__first_trouble(place->scratch->requests,
                                                     operation->batch.count);
+    if (trouble != NULL && !mcds__is_transport_trouble(trouble))
+        return mcds__operation_fail_read(operation, trouble);
     if (trouble != NULL)
-        return mcds__is_transport_trouble(trouble)
-                   ? ask_later(place, operation, trouble)
-                   : mcds__operation_fail_read(operation, trouble);
+        return is_found_without(place) ? found(place, map, operation)
+                                       : ask_later(place, operation, trouble);
     return place->stage == PLACE_ROOT ? map_locate_take_root(place, map, operation)
                                       : map_locate_take_keys(place, map, operation);
 }

@@ -428,12 +428,12 @@ static enum mcds__step take_around(struct mcds__map_update *update,
 {
     const mcds_reply *trouble = mcds__first_trouble(update->place.scratch->requests,
                                                     operation->batch.count);
-    if (trouble != NULL)
-        return mcds__is_transport_trouble(trouble) ? try_later(update, operation, trouble)
-                                                   : mcds__map_fail(update, operation, trouble);
-    return mcds__map_take_around(update, operation)
-               ? map_update_ask_at(update, operation, update->depth)
-               : map_update_locate(update, operation);
+    if (trouble != NULL && !mcds__is_transport_trouble(trouble))
+        return mcds__map_fail(update, operation, trouble);
+    if (mcds__map_take_around(update, operation))
+        return map_update_ask_at(update, operation, update->depth);
+    return trouble != NULL ? try_later(update, operation, trouble)
+                           : map_update_locate(update, operation);
 }
 
 static enum mcds__step map_update_begin(struct mcds__map_update *update,
