@@ -15,9 +15,9 @@
  *  - A store and the structures opened on it may be used from any thread at any time. A pipeline
  *    belongs to one thread. After fork, the child must open its own store; a memory: store that
  *    it opens is empty. In the child, calls on handles that the parent opened return
- *    MCDS_INVALID, and closing them does not affect the parent. Calls that return no result code, such
- *    as mcds_lock_remaining_ms(), and those that only read or write a cursor or a job as text,
- *    may be used.
+ *    MCDS_INVALID, and closing them does not affect the parent. Calls that return no result code,
+ *    such as mcds_lock_remaining_ms(), and those that only read or write a cursor or a job as
+ *    text, may be used.
  *  - Stores, structures and pipelines may be closed in any order and from any thread, also with
  *    operations in flight. A structure stays in memory until the completions of its operations
  *    are taken. A store stays in memory until everything opened on it is closed. Do not close a

@@ -181,7 +181,7 @@ typedef enum mcds_cause {
 MCDS_API const char *mcds_cause_name(int cause);
 
 /* The parts of the sentence that mcds_errmsg() returns. No text is NULL. "" means unknown. `name`,
- * `option`, `wanted`, `found` and `peer` contain any bytes. `reason`, as the sentence, may be printed
+ * `option`, `wanted`, `found` and `peer` contain any bytes. `reason` and the sentence may be printed
  * on a terminal. */
 typedef struct mcds_error {
     size_t size; /* sizeof(mcds_error) of the library that is loaded */
@@ -208,10 +208,11 @@ typedef struct mcds_error {
     const char *reason;
 } mcds_error;
 
-/* Returns this thread's last failure, which mcds_errmsg() describes. A call that returns a negative
- * result, MCDS_BUSY, MCDS_TOO_OLD or MCDS_TOO_FUTURE replaces it. mcds_pipeline_next() and mcds_pipeline_poll() replace it when
- * they return a completion with such a result. A library that is newer than the program may have
- * more members at the end. An older library may have fewer, and `size` is then smaller.
+/* Returns this thread's last failure, which mcds_errmsg() describes. A call that returns a
+ * negative result, MCDS_BUSY, MCDS_TOO_OLD or MCDS_TOO_FUTURE replaces it. mcds_pipeline_next()
+ * and mcds_pipeline_poll() replace it when they return a completion with such a result. A library
+ * that is newer than the program may have more members at the end. An older library may have
+ * fewer, and `size` is then smaller.
  * Returns:     the failure; never NULL
  * Lifetime:    the struct and its texts live until this thread's next call of the library; no
  *              other thread changes them */

@@ -91,7 +91,9 @@ typedef struct mcds_counter_value {
 
 /* Opens a counter.
  * Arguments:   counter_out  the handle
- * Returns:     MCDS_OK; MCDS_INVALID: an option is out of its range, or two exclude each other;
+ * Returns:     MCDS_OK
+ *              MCDS_INVALID      an option is out of its range, or two exclude each other
+ *              MCDS_UNSUPPORTED  EXACT: the store has fewer servers than `copies`
  *              MCDS_NO_MEMORY
  * Cost:        none */
 MCDS_API MCDS_CHECKED int mcds_counter_open(mcds_store *store, const char *name,

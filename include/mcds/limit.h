@@ -138,15 +138,16 @@ MCDS_API void mcds_limit_close(mcds_limit *limit);
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    also: n is more than a burst; no rates
  *              MCDS_UNSUPPORTED  also: the store has no compare-and-set
- * Cost:        1; 2 for a handle's first take and for the first identity of a key. About one take
- *              in twenty also rewrites a key that has grown, which costs 3 more. A take that
- *              passes before the time to retry of an earlier, refused take costs 1 more. WINDOW:
- *              1; 2 for a refused take, but 1 before the time to retry of an earlier one; 1 more
- *              for a take that passes before that time; 1 more if value_out is NULL and more than
- *              half of `count` is used. With remember_ms: 0 for a take that is refused from memory
+ * Cost:        1; 0 for a take that is refused from memory (remember_ms). More in these cases:
+ *              1  the take passes before the time to retry of an earlier, refused take
+ *              1  BUCKET: the handle's first take, or the first identity of a key
+ *              3  BUCKET: a key that has grown is rewritten: about one take in twenty
+ *              1  WINDOW: the take is refused, and no earlier refusal has a later time to retry
+ *              1  WINDOW: value_out is NULL, and more than half of `count` is used
  * Lost reply:  BUCKET: the call repeats the take with the same id until the timeout.
- *              MCDS_AMBIGUOUS: taken once, not at all, or not yet. WINDOW: not repeated. MCDS_AMBIGUOUS: counted once or not at all.
- *              Treat it as refused: the bound then holds */
+ *              MCDS_AMBIGUOUS: taken once, not at all, or not yet
+ *              WINDOW: not repeated. MCDS_AMBIGUOUS: counted once or not at all.
+ *              Treat MCDS_AMBIGUOUS as refused: the bound then holds */
 MCDS_API MCDS_CHECKED int mcds_limit_take(mcds_limit *limit, mcds_bytes identity, uint64_t n,
                                           uint32_t patience_ms, mcds_limit_value *value_out);
 MCDS_API MCDS_CHECKED int mcds_limit_take_start(mcds_limit *limit, mcds_bytes identity,

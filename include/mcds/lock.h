@@ -130,8 +130,9 @@ MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_leas
  * at intervals with jitter. While others share the lock, the call also records about every 2 s that
  * a caller waits. Until 3 s after the last record (on memcached up to 4 s), no further caller
  * begins to share the lock. Nothing is recorded while another holder has the lock alone: after its
- * release, callers of either mode get the lock in any order. An acquisition alone removes the
- * record, also that of other callers, which record their wait again when the lock is shared again.
+ * release, callers of either mode get the lock in any order. A caller that acquires the lock alone
+ * erases the records of all callers. Those that still wait record it again when the lock is shared
+ * again.
  * The call takes at most wait_ms plus the store's timeout.
  * Arguments:   wait_ms  0 to 86 400 000
  *              lease    as for mcds_lock_try_acquire
@@ -295,14 +296,14 @@ MCDS_API MCDS_CHECKED int mcds_lock_get_holder_start(mcds_lock *lock,
  * holders of a lock, begin with MCDS_LOCK_HOLDER_INIT and call again with the same struct.
  *
  * `tenure` decides, not the fence: each attempt of another caller increments the fence, although
- * the holder stays. The fence can only show that the store has lost it: the fences that follow may
- * then be smaller than earlier ones, and a resource that has seen a larger one refuses them.
+ * the holder stays. The fence shows one thing only: if it becomes smaller, the store has lost the
+ * lock. A resource that has seen a larger fence then refuses the new ones.
  * Arguments:   wait_ms  0 to 86 400 000; 0: one look
  *              holder   in: its tenure and fence, as an earlier call has filled them, or
  *                       MCDS_LOCK_HOLDER_INIT: nobody, and any fence. Out: the holder that the last
  *                       look has found. If it found none, the tenure is 0, and the fence is kept.
- *                       A size of 0 becomes the size of the struct up to and including
- *                       `intended`. A size that does not include the tenure is MCDS_INVALID
+ *                       A size of 0 becomes the size of the struct of version 0.1. A struct
+ *                       whose size does not include the tenure is MCDS_INVALID
  * Returns:     MCDS_OK         the lock has another holder than before
  *              MCDS_NOT_FOUND  the lock had a holder, and is free
  *              MCDS_BUSY       wait_ms have passed: the same holder, or free as before
@@ -333,9 +334,9 @@ MCDS_API MCDS_CHECKED int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *
 
 /* Erases a free lock and its fence, which the store otherwise keeps for ever. The next
  * acquisition takes its fence from the clock of its machine. That fence is larger than every
- * earlier one if the clocks of the machines differ by less than a minute. For that reason, a
- * fence that is less than a minute old is erased when it is a minute old, even if the lock is
- * used in the meantime.
+ * earlier one if the clocks of the machines differ by less than a minute. For that reason, the
+ * store keeps a fence until it is a minute old, and erases it then, even if the lock has been
+ * acquired since the drop.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such lock
  *              MCDS_BUSY       it is held

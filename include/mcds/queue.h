@@ -20,9 +20,9 @@ extern "C" {
  * pushed with a delay, jobs that are handed out again, and queues with several stripes.
  *
  * A queue consists of parts. A push and a claim each append one record to a part, and the order
- * of the records decides which worker gets which job. So a claim never fails because of other workers. A call whose
- * reply was lost repeats its record with the same id. A part is full at 256 jobs or 8 KB, so the
- * cost of a claim does not depend on the length of the queue.
+ * of the records decides which worker gets which job. So a claim never fails because of other
+ * workers. A call whose reply was lost repeats its record with the same id. A part is full at 256
+ * jobs or 8 KB, so the cost of a claim does not depend on the length of the queue.
  *
  * How a claim and its end are decided. The record of a claim has the time at which the worker's
  * call began. The claim gets the first job that was due at that time and whose earlier claim, if
@@ -45,9 +45,9 @@ extern "C" {
  *
  * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a
  * store that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A claim that
- * finds a part lost returns MCDS_LOST, and later claims of the handle pass over the part. If the
- * store has lost the key of a part before the part was made, a push uses the next part instead, and
- * no claim or scan reports a loss.
+ * finds a part lost returns MCDS_LOST, and later claims of the handle pass over the part. The keys
+ * of parts are made in advance. If the store has lost the key of a part that no push has used yet,
+ * the next push uses the part after it, and no claim or scan reports a loss.
  *
  *     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
  *     mcds_job job = MCDS_JOB_INIT;
@@ -291,12 +291,15 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_dead_start(mcds_queue *queue, mcds_byt
  *              whether another worker has claimed or done it since, or the store has lost it.
  *              After a failure job->is_held says whether the previous job is still held, or is
  *              done.
- * Cost:        1. One call in about twenty rewrites a part, which takes 2 more. A handle's first
- *              call takes 1 more, as does a call after one that found no job.
- *              2 to 7 more when the first part of the queue has no more jobs, 3 more for each job
- *              that is found dead, and 1 more if was_lost is set. A change of the stripe takes 1
- *              or 2 more. A poll that finds no job costs 1 for each stripe, and 1 more if there
- *              are several or if the last part is new
+ * Cost:        1, and more in these cases:
+ *              1       the handle's first call, or a call after one that found no job
+ *              1       was_lost is set
+ *              1 or 2  the job is of another stripe than the last one
+ *              2       a part is rewritten: about one call in twenty
+ *              2 to 7  the first part of the queue has no more jobs
+ *              3       for each job that is found dead
+ *              A poll that finds no job costs 1 for each stripe, and 1 more if there are several
+ *              or if the last part is new
  * Lost reply:  MCDS_AMBIGUOUS: the previous job is done, or not, or not yet. Another job may have
  *              been claimed; it is handed out again when that claim ends. Call again with the
  *              same `job`

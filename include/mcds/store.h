@@ -16,8 +16,8 @@ typedef struct mcds_options {
     const char *ns; /* prefix of all keys, 0..32 bytes of a-z A-Z 0-9 _ - .; NULL = "mcds" */
     /* Timeout of each whole operation; 0 = 1000; at most 3 600 000. If the description of a
      * call says that the timeout applies to each round trip, the call waits at most 1 024
-     * timeouts for the server, by default 17 minutes, and that long again after each value or
-     * page that it has stored. The time spent in a visitor does not count. */
+     * timeouts for the server, by default 17 minutes. Each value or page that the call stores
+     * starts that time again. The time spent in a visitor does not count. */
     uint32_t timeout_ms;
     /* NULL = mcds_env_system(). The struct is copied. Everything that its functions use must
      * outlive the store, everything opened on the store, and each mcds_value that was filled by
@@ -51,7 +51,7 @@ typedef struct mcds_options {
  * For memory:
  *
  *   strict=1     emulates the worst behaviour that memcached permits
- *   bytes=N      evicts items beyond N bytes
+ *   bytes=N      evicts items beyond N bytes; N is at least 65 536
  *
  * For lmdb:
  *
