@@ -9,23 +9,39 @@
 
 /* Adds lines of standard input that begin with $1, each after the text $2, in the format $3. What the
  * store or the configuration has is never expanded by the shell, as the words of compgen -W are. An
- * argument with a minus belongs after --. In an open quote, a line is added without
- * further quotes, and only if it has none of the characters that the quote would change.
- * Readline itself quotes the names of files. */
-static const char add_lines[] = "# bash completion for mcds\n"
-                                "_mcds_lines() {\n"
-                                "    local line quoted\n"
-                                "    while IFS= read -r line; do\n"
-                                "        [[ $line == \"$1\"* && $line != '$'* ]] || continue\n"
-                                "        [[ $line != -* || $over || $option ]] || continue\n"
-                                "        printf -v quoted \"$3\" \"$line\"\n"
-                                "        if [[ $quote && $3 == %q ]]; then\n"
-                                "            [[ $quoted != *[\\'\\\"\\$\\`!]* ]] || continue\n"
-                                "            quoted=$line\n"
-                                "        fi\n"
-                                "        COMPREPLY+=(\"$2$quoted\")\n"
-                                "    done\n"
-                                "}\n";
+ * argument with a minus belongs after --. In an open quote, bash replaces the text after it, so the rest
+ * of the line is quoted as that quote needs it; double quotes cannot keep a ! from the history. zsh
+ * unquotes what it gets, and quotes it itself, as readline does with the names of files. A line that
+ * begins with $' has bytes for no shell. */
+static const char add_lines[] =
+    "# bash completion for mcds\n"
+    "_mcds_in_quote() {\n"
+    "    local i c\n"
+    "    quoted=\n"
+    "    for ((i = 0; i < ${#1}; i++)); do\n"
+    "        c=${1:$i:1}\n"
+    "        case $quote$c in\n"
+    "        \"''\") quoted+=\"'\\\\''\" ;;\n"
+    "        '\"\"'|'\"\\'|'\"$'|'\"`') quoted+=\\\\$c ;;\n"
+    "        *) quoted+=$c ;;\n"
+    "        esac\n"
+    "    done\n"
+    "}\n"
+    "_mcds_lines() {\n"
+    "    local line quoted had\n"
+    "    while IFS= read -r line; do\n"
+    "        [[ $line == \"$1\"* && $line != \"$'\"* ]] || continue\n"
+    "        [[ $line != -* || $over || $option ]] || continue\n"
+    "        printf -v quoted \"$3\" \"$line\"\n"
+    "        if [[ $quote && ! $ZSH_VERSION && $3 == %q ]]; then\n"
+    "            [[ $quote$line != '\"'*!* ]] || continue\n"
+    "            had=${before#\"$2\"}\n"
+    "            _mcds_in_quote \"${line#\"$had\"}\"\n"
+    "            quoted=$had$quoted\n"
+    "        fi\n"
+    "        COMPREPLY+=(\"$2$quoted\")\n"
+    "    done\n"
+    "}\n";
 
 /* The names of ls, which makes no store: of the noun $1, beginning with $2. A slow store, or a
  * failure, gives none. */
@@ -57,19 +73,22 @@ static const char add_names[] =
 
 /* The word $1 without its quotes is text; quote is the one that is open, and before is what comes before
  * it. Nothing is expanded. */
-static const char unquote[] = "_mcds_unquote() {\n"
-                              "    local i c\n"
-                              "    text= quote= before=\n"
-                              "    for ((i = 0; i < ${#1}; i++)); do\n"
-                              "        c=${1:$i:1}\n"
-                              "        case $quote$c in\n"
-                              "        \"''\"|'\"\"') quote= ;;\n"
-                              "        \"'\"|'\"') quote=$c before=$text ;;\n"
-                              "        '\\'|'\"\\') i=$((i + 1)) text+=${1:$i:1} ;;\n"
-                              "        *) text+=$c ;;\n"
-                              "        esac\n"
-                              "    done\n"
-                              "}\n";
+static const char unquote[] =
+    "_mcds_unquote() {\n"
+    "    local i c\n"
+    "    text= quote= before=\n"
+    "    for ((i = 0; i < ${#1}; i++)); do\n"
+    "        c=${1:$i:1}\n"
+    "        case $quote$c in\n"
+    "        \"''\"|'\"\"') quote= ;;\n"
+    "        \"'\"|'\"') quote=$c before=$text ;;\n"
+    "        '\"\\') [[ ${1:$((i + 1)):1} != [\\\"\\$\\`\\\\] ]] || i=$((i + 1))\n"
+    "            text+=${1:$i:1} ;;\n"
+    "        '\\') i=$((i + 1)) text+=${1:$i:1} ;;\n"
+    "        *) text+=$c ;;\n"
+    "        esac\n"
+    "    done\n"
+    "}\n";
 
 /* Readline divides words at = and : too, and begins after a quote that is open. The words of the shell
  * are in w, the number of the first part of each in first, and the last one is completed; the reply is

@@ -34,6 +34,9 @@ while IFS= read -r line; do
 done
 """
 
+#: Names with characters that a quote changes, by their first letter.
+SPECIAL = ("it's", "pa$th $x", "u`id`", 'q"q', "w\\w", "e a'b\"c$d", "$y")
+
 BASH = """\
 PS1= PS2= HISTFILE=
 source <(mcds completion bash); mcds() { printf '<%s>' "$#" "$@"; }; echo rea""dy
@@ -91,6 +94,8 @@ class CompletionTest(unittest.TestCase):
         self.run_to_end(["mcds", "table", "put", "hosts", "web", "10.0.0.3"])
         self.run_to_end(["mcds", "set", "add", "--", "-lead", "a"])
         self.run_to_end(["mcds", "log", "put", "my events", "a"])
+        for name in SPECIAL:
+            self.run_to_end(["mcds", "counter", "add", name])
         self.run_to_end(["mcds", "set", "add", "n\nl", "a"])  # no shell offers it
         self.run_to_end(["mcds", "lock", "--", "-L", "--", "true"])
         self.run_to_end(["mcds", "cache", "get", "--", "-k", "/", "--", "true"])
@@ -121,7 +126,15 @@ class CompletionTest(unittest.TestCase):
                 ('--color "nev', ["--color", "never"]),
                 ('-s "lmdb:folder/f', ["-s", "lmdb:folder/file"]),
                 ('-s lmdb:"folder/f', ["-s", "lmdb:folder/file"]),
-                ('load "folder/f', ["load", "folder/file"])):
+                ('load "folder/f', ["load", "folder/file"]),
+                ("counter get it\\'", ["counter", "get", "it's"]),
+                ("counter get 'it'\\''", ["counter", "get", "it's"]),     # in a quote after another
+                ('counter get "pa\\$', ["counter", "get", "pa$th $x"]),
+                ('counter get "w\\w', ["counter", "get", "w\\w"]),        # a backslash that quotes nothing
+                ("counter get \\$", ["counter", "get", "$y"]),
+                *((f"counter get {quote}{name[:1] if name[0] != '$' else chr(92) * (quote == chr(34)) + '$'}", ["counter", "get", name])
+                  for name in SPECIAL for quote in ("'", '"')),
+                *((f"counter get {name[:1]}", ["counter", "get", name]) for name in SPECIAL[:6])):
             with self.subTest(line):
                 self.assertEqual(bash.words_of(line), words)
 
@@ -157,7 +170,8 @@ class CompletionTest(unittest.TestCase):
             ("leader chief -- mcds table get |", " hosts"),
             ("log scan my|", " my events"),
             ("log scan 'my e|", " my events"),  # in an open quote
-            ('log scan "my e|', " my events")])
+            ('log scan "my e|', " my events"),
+            *((f"counter get {quote}{name[0]}|", " " + name) for name in SPECIAL[:6] for quote in ("", "'", '"'))])
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh(self):
@@ -182,7 +196,8 @@ class CompletionTest(unittest.TestCase):
             ("load folder/f|", "load folder/file"),
             ("log scan my|", "log scan my events"),
             ("log scan 'my e|", "log scan my events"),  # in an open quote
-            ('log scan "my e|', "log scan my events")])
+            ('log scan "my e|', "log scan my events"),
+            *((f"counter get {quote}{name[0]}|", "counter get " + name) for name in SPECIAL[:6] for quote in ("", "'", '"'))])
 
 
 if __name__ == "__main__":
