@@ -220,6 +220,13 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
                    error->peer[0] != '\0' ? ": " : "", error->peer, reason);
 }
 
+bool is_of_a_lost_file(int result)
+{
+    mcds_cause cause = mcds_last_error()->cause;
+    return result == MCDS_IO &&
+           (cause == MCDS_CAUSE_DAMAGED || cause == MCDS_CAUSE_FILE_REPLACED);
+}
+
 void describe_cause(char out[FAILURE_CAPACITY])
 {
     const mcds_error *error = mcds_last_error();

@@ -14,6 +14,10 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
 /* The same without the names of structure and verb. */
 void describe_cause(char out[FAILURE_CAPACITY]);
 
+/* Whether this thread's last failure, with this result, is that of a file which is damaged, removed or
+ * replaced: no later call can succeed. */
+bool is_of_a_lost_file(int result);
+
 /* As describe_failure, with advice. `answer` may be NULL. */
 void explain_failure(char *out, size_t capacity, const struct command *command,
                      const struct answer *answer);

@@ -70,7 +70,8 @@ static void complain_of_loss(struct leader_watch *watch)
 /* Whether a later look may succeed. */
 static bool is_passing(int result)
 {
-    return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE || result == MCDS_IO;
+    return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE ||
+           (result == MCDS_IO && !is_of_a_lost_file(result));
 }
 
 /* Returns 0 to wait on, or the exit code. */

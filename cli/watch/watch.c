@@ -34,12 +34,6 @@ static bool is_passing(int result)
            result == MCDS_LOST || result == MCDS_IO;
 }
 
-/* Whether the last failure is that of a whole file, which no later read can mend. */
-static bool is_of_a_damaged_file(int result)
-{
-    return result == MCDS_IO && mcds_last_error()->cause == MCDS_CAUSE_DAMAGED;
-}
-
 static int interval_of(const struct watch *watch)
 {
     return (int)number_of(watch->command, OPTION_INTERVAL, INTERVAL_MS);
@@ -62,7 +56,7 @@ static void note_failure(struct watch *watch, struct watched *watched, int resul
 {
     char said[FAILURE_CAPACITY];
     bool passes = is_passing(result);
-    if (is_of_a_damaged_file(result)) {
+    if (is_of_a_lost_file(result)) {
         give_up(watch);
         return;
     }

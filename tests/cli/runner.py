@@ -62,7 +62,7 @@ class RunnerTest(ProcessTest):
         self.assertEqual(self.end(process), code)
         self.assertRegex(process.stderr.read(), f"^mcds: {wanted}\n$")
 
-    @unittest.skipUnless(STORE == "lmdb", "a file that is removed: this store has none")
+    @unittest.skipUnless(STORE == "lmdb", "a file that is removed: this store has no file")
     def test_a_file_that_is_removed_meanwhile(self):
         """Nothing can be given back: the exit code says so, unless COMMAND has failed itself."""
         cause = ".*/store.mdb: the file has been removed or replaced; end all programs that use it"
@@ -75,7 +75,7 @@ class RunnerTest(ProcessTest):
                     self.go()
                     self.expect_held(process, thing, code or 74, cause)
 
-    @unittest.skipUnless(STORE == "memcached", "a server that ends: this store has none")
+    @unittest.skipUnless(STORE == "memcached", "a server that ends: this store has no server")
     def test_a_server_that_ends_meanwhile(self):
         cause = f"{self.fixture.socket}: [^:;]*connection[^:;]*: no server listens there"
         advice = "; 'mcds doctor' reports more"
@@ -91,7 +91,7 @@ class RunnerTest(ProcessTest):
                     os.unlink(self.fixture.socket)
                     self.fixture.start_server()
 
-    @unittest.skipUnless(STORE == "memcached", "a silent server: this store has none")
+    @unittest.skipUnless(STORE == "memcached", "a silent server: this store has no server")
     def test_a_server_that_becomes_silent(self):
         """One sentence says what becomes of what is held, and why. The verb waits on without another one."""
         for words in (["-q", "leader", "run", "x", "--rest", "10ms", "-t", LEASE],
@@ -174,6 +174,26 @@ class RunnerTest(ProcessTest):
             self.assertEqual(self.run_to_end(*words, "--", "echo", "kept").stdout, "kept\n")
             done = self.run_to_end(*words, "--", "./none")  # it need not run
             self.assertEqual((done.returncode, done.stdout), (0, "kept\n"))
+
+    @unittest.skipUnless(STORE == "lmdb", "a file that is replaced: this store has no file")
+    def test_a_file_that_is_replaced_during_a_wait(self):
+        """What waits ends with a sentence: nothing comes from a file that nobody else uses."""
+        self.run_to_end("log", "put", "l", "event")
+        self.begin("lock", "x", then="exit 0")
+        waiting = [self.start(*words) for words in (
+            ["queue", "work", "q", "--", "true"], ["lock", "x", "--", "true"], ["leader", "run", "x", "--", "true"],
+            ["leader", "watch", "x"], ["log", "tail", "l", "-f"])]
+        for process in waiting[3:]:
+            self.assertNotEqual(process.stdout.readline(), "")
+        for process in waiting[:3]:
+            self.wait_until(lambda process=process: takes(process.pid, signal.SIGHUP))
+        for end in "", "-lock", "-writer":
+            os.rename(self.path + end, self.path + ".old" + end)
+        self.run_to_end("log", "put", "l", "event")
+        for process in waiting:
+            with self.subTest(process.args[1:]):
+                self.assertEqual(self.end(process), 74)
+                self.assertRegex(process.stderr.read(), "^mcds: [^\n]*removed or replaced[^\n]*\n$")
 
 
 if __name__ == "__main__":

@@ -139,14 +139,15 @@ struct mcds__lmdb_file {
 
     struct mcds__lmdb_clock clock;
 
+    _Atomic bool removed; /* PATH no longer named this file at the last check, at named_ns */
+    _Atomic int64_t named_ns;
+
     struct mcds__lmdb_write_lock *write_lock;     /* NULL: this file is read-only */
     struct mcds__lmdb_publications *publications; /* NULL if write_lock is */
     int write_lock_descriptor;
 
     /* Used by the leader only. */
     bool holds_write_lock;
-    bool removed; /* PATH no longer named this file at the last check */
-    int64_t named_ns;
     /* The transaction removes or replaces an item, or gives it a ttl. */
     bool loses;
     struct mcds__lmdb_limit limit; /* held during a write transaction */
@@ -206,8 +207,8 @@ uint64_t mcds__lmdb_ms_at(const struct mcds__lmdb_file *file, const mcds_env *en
 void mcds__lmdb_directory(const char *path, char *out);
 /* The reason for a code of LMDB or of the system, as a constant sentence. */
 const mcds_reason *mcds__lmdb_reason(int code);
-/* The outcome of a read that failed with such a code: if the file is damaged, a repetition fails as
- * well. */
+/* The outcome of a read that failed with such a code: if the file is damaged or was removed, a
+ * repetition fails as well. */
 mcds_outcome mcds__lmdb_unread(int code);
 /* Set the sentence for a file that cannot be opened, by a code of LMDB or errno.h. */
 int mcds__lmdb_fail_open(const char *path, int code);
@@ -291,6 +292,8 @@ int64_t mcds__lmdb_stuck_writer(struct mcds__lmdb_file *file, const mcds_env *en
 
 /* Whether writes would be lost: the file was removed, or PATH names another file. */
 bool mcds__lmdb_is_removed(const struct mcds__lmdb_file *file);
+/* The same, as of a check that is at most 100 ms old. */
+bool mcds__lmdb_was_removed(struct mcds__lmdb_file *file, const mcds_env *env);
 /* Begin a write transaction, for one thread of this process at a time. Waits for the write lock
  * until until_ns, and without a deadline for a program that writes the file through LMDB
  * alone. */

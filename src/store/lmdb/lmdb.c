@@ -12,6 +12,7 @@
  * The file stores the expiry of records, so it survives restarts. Its clock is fixed once for
  * each boot of the system (clock.c), so that no step of the wall clock moves it. */
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +163,9 @@ static void read_batches(const struct backend *backend, mcds_batch *first,
             mcds__lmdb_writer_add(writes, batch);
             continue;
         }
+        if (reader == NULL && code == 0 && backend->file->snapshot < 0 &&
+            mcds__lmdb_was_removed(backend->file, backend->env))
+            code = ESTALE;
         if (reader == NULL && code == 0)
             code = mcds__lmdb_read_begin(backend->file, backend->env, batch->deadline_ns,
                                          &reader);

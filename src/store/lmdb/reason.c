@@ -40,8 +40,9 @@ const mcds_reason *mcds__lmdb_reason(int code)
 
 mcds_outcome mcds__lmdb_unread(int code)
 {
-    bool is_damage = mcds__lmdb_reason(code)->cause == MCDS_CAUSE_DAMAGED;
-    return is_damage ? MCDS_OUT_FAILED : MCDS_OUT_UNSENT;
+    mcds_cause cause = mcds__lmdb_reason(code)->cause;
+    bool is_final = cause == MCDS_CAUSE_DAMAGED || cause == MCDS_CAUSE_FILE_REPLACED;
+    return is_final ? MCDS_OUT_FAILED : MCDS_OUT_UNSENT;
 }
 
 void mcds__lmdb_directory(const char *path, char *out)
