@@ -42,7 +42,6 @@
     X(SERVER_FULL_FOR_IT, STORE_FULL,                                                          \
       "the store has no memory for it; cache_memlimit gives a memcached more while it runs")   \
     X(OTHERS_MAKE_IT, CONTENDED, "others are making it")                                       \
-    X(ROOT_UNREAD, CONTENDED, "its root could not be read")                                    \
     X(DROPPED, GONE,                                                                           \
       "it was dropped by another, or the store has lost it; the next change makes it again")   \
     X(PART_GONE, GONE,                                                                         \

@@ -239,3 +239,32 @@ bool mcds__lines_has_other(const struct mcds__operation *operation, uint64_t pla
     const struct mcds__operation *first = *first_of(lines, place);
     return first != NULL && first != operation;
 }
+
+void mcds__operation_forget_obstacle(struct mcds__operation *operation)
+{
+    const mcds_batch *batch = &operation->batch;
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (batch->requests[i].reply.outcome < MCDS_OUT_UNSENT &&
+            batch->requests[i].reply.peer == operation->obstacle_peer)
+            operation->obstacle = NULL;
+}
+
+void mcds__operation_note_obstacle(struct mcds__operation *operation, bool is_late)
+{
+    const mcds_batch *batch = &operation->batch;
+    mcds__operation_forget_obstacle(operation);
+    if (is_late && operation->obstacle != NULL)
+        return;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const mcds_reply *reply = &batch->requests[i].reply;
+        if (reply->outcome < MCDS_OUT_UNSENT || reply->detail == NULL)
+            continue;
+        bool is_timeout = reply->detail->cause == MCDS_CAUSE_TIMEOUT;
+        if (is_timeout && (reply->outcome == MCDS_OUT_UNSENT || operation->obstacle != NULL))
+            continue;
+        operation->obstacle = reply->detail;
+        operation->obstacle_peer = reply->peer;
+        if (!is_timeout)
+            return;
+    }
+}

@@ -53,6 +53,7 @@ void mcds__operation_renew(struct mcds__operation *operation)
     else if (operation->visiting_ns != 0)
         operation->latest_ns += now_ns - operation->visiting_ns;
     operation->visiting_ns = 0;
+    operation->obstacle = NULL;
     operation->deadline_ns = now_ns + timeout_ns < operation->latest_ns ? now_ns + timeout_ns
                                                                         : operation->latest_ns;
     operation->tries = 1;
@@ -171,10 +172,37 @@ enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation
     return MCDS__ASK;
 }
 
+/* A request was not sent, for this reason or none. */
+static int result_of_unsent(const mcds_reason *reason)
+{
+    bool is_for_memory = reason != NULL && reason->cause == MCDS_CAUSE_NO_MEMORY;
+    return is_for_memory ? MCDS_NO_MEMORY : MCDS_UNAVAILABLE;
+}
+
+/* The deadline is not the cause where something else kept a request from being sent or answered. */
+static int explain_unsent(struct mcds__operation *operation)
+{
+    if (operation->obstacle == NULL)
+        return MCDS_TIMEOUT;
+    operation->peer = operation->obstacle_peer;
+    operation->detail = operation->obstacle;
+    return ran_out_of_time(operation->obstacle) ? MCDS_TIMEOUT
+                                                : result_of_unsent(operation->obstacle);
+}
+
+/* Nobody is in the way where a server does not answer. */
+static bool blames_others(const struct mcds__operation *operation, int result)
+{
+    return result == MCDS_BUSY &&
+           (operation->detail == NULL || operation->detail->cause == MCDS_CAUSE_CONTENDED);
+}
+
 enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result)
 {
     assert(!operation->is_asked && !operation->is_resting);
     operation->result = result;
+    if (operation->obstacle != NULL && blames_others(operation, result))
+        operation->result = explain_unsent(operation);
     if (result == MCDS_CORRUPT && operation->read_from != NULL)
         operation->peer = operation->read_from;
     return MCDS__DONE;
@@ -210,13 +238,6 @@ enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int r
 enum mcds__step mcds__operation_lack_cas(struct mcds__operation *operation)
 {
     return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__WHY(NO_COMPARE_AND_SET));
-}
-
-/* A request was not sent, for this reason or none. */
-static int result_of_unsent(const mcds_reason *reason)
-{
-    bool is_for_memory = reason != NULL && reason->cause == MCDS_CAUSE_NO_MEMORY;
-    return is_for_memory ? MCDS_NO_MEMORY : MCDS_UNAVAILABLE;
 }
 
 int mcds__result_of(const mcds_reply *reply)
@@ -265,24 +286,16 @@ bool mcds__operation_is_late(const struct mcds__operation *operation)
     return mcds__monotonic_ns(operation->env) >= operation->deadline_ns;
 }
 
-/* The deadline is not the cause where something else kept the batch from being sent. */
-static int explain_unsent(struct mcds__operation *operation)
-{
-    if (operation->obstacle == NULL)
-        return MCDS_TIMEOUT;
-    operation->peer = operation->obstacle_peer;
-    operation->detail = operation->obstacle;
-    return result_of_unsent(operation->obstacle);
-}
-
 enum mcds__step mcds__operation_fail(struct mcds__operation *operation, const mcds_reply *reply)
 {
     int result = mcds__result_of(reply);
     operation->peer = reply->peer;
     operation->detail = reply->detail;
-    if (result == MCDS_UNAVAILABLE &&
-        (ran_out_of_time(reply->detail) || mcds__operation_is_late(operation)))
+    bool is_late = ran_out_of_time(reply->detail) || mcds__operation_is_late(operation);
+    if (is_late && result == MCDS_UNAVAILABLE)
         result = explain_unsent(operation);
+    else if (is_late && result == MCDS_AMBIGUOUS)
+        (void)explain_unsent(operation);
     return mcds__operation_finish(operation, result);
 }
 
@@ -306,7 +319,11 @@ enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
                                           const mcds_reply *reply)
 {
     (void)mcds__operation_fail(operation, reply);
-    if (operation->result == MCDS_AMBIGUOUS)
+    if (operation->result != MCDS_AMBIGUOUS)
+        return MCDS__DONE;
+    if (operation->detail != reply->detail) /* that of the obstacle */
+        operation->result = explain_unsent(operation);
+    else
         operation->result = mcds__operation_is_late(operation) ? MCDS_TIMEOUT
                                                                : MCDS_UNAVAILABLE;
     return MCDS__DONE;
@@ -390,34 +407,16 @@ enum mcds__step mcds__operation_retry(struct mcds__operation *operation,
     return mcds__operation_fail_read(operation, reply);
 }
 
-/* Records what kept a request from being sent, unless it was only the deadline. A request that still
- * waited at the deadline does not replace an earlier failure. */
-static void note_obstacle(struct mcds__operation *operation, bool is_late)
-{
-    const mcds_batch *batch = &operation->batch;
-    operation->is_unsent = true;
-    if (is_late && operation->obstacle != NULL)
-        return;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        const mcds_reply *reply = &batch->requests[i].reply;
-        if (reply->outcome != MCDS_OUT_UNSENT || reply->detail == NULL ||
-            ran_out_of_time(reply->detail))
-            continue;
-        operation->obstacle = reply->detail;
-        operation->obstacle_peer = reply->peer;
-        return;
-    }
-}
-
 /* Whether the batch should be sent again, because no byte of it was sent: then wake_ns is set. */
 static bool may_rest(struct mcds__operation *operation)
 {
     const mcds_batch *batch = &operation->batch;
     uint32_t unsent = count_outcomes(batch, MCDS_OUT_UNSENT);
     int64_t now_ns = mcds__monotonic_ns(operation->env);
-    assert(unsent > 0 && unsent <= batch->count); /* else its reply is for the step function */
+    assert(unsent <= batch->count);
     bool is_late = now_ns >= batch->deadline_ns;
-    note_obstacle(operation, is_late);
+    mcds__operation_note_obstacle(operation, is_late);
+    operation->is_unsent = unsent > 0;
     if (is_late || unsent < batch->count || operation->repeats_itself)
         return false;
     operation->wake_ns = now_ns + next_pause(operation);
@@ -438,6 +437,8 @@ enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation)
         return MCDS__SLEEP;
     }
     operation->is_asked = false;
+    if (!operation->is_unsent)
+        operation->read_from = operation->asked = mcds__batch_peer(&operation->batch);
     return operation->kind->step(operation);
 }
 

@@ -80,8 +80,8 @@ struct mcds__operation {
     const char *peer;
     const char *read_from; /* the server of the value that was read last; NULL: of several */
     const char *asked;     /* the server of the last batch; NULL: several */
-    /* What last kept a batch from being sent, other than its deadline, since one was sent as a
-     * whole, and its server. NULL: nothing. */
+    /* What last kept a request from being sent, other than its deadline, or from being answered,
+     * and its server, which has answered nothing since. NULL: nothing. */
     const mcds_reason *obstacle;
     const char *obstacle_peer;
     uint64_t connection; /* the connection preferred for the next batch; 0 = any */
@@ -136,14 +136,21 @@ static inline void mcds__operation_note_stored(struct mcds__operation *operation
  * the next renewal is the caller's. */
 void mcds__operation_note_visit(struct mcds__operation *operation);
 
-/* The same if the batch was not sent completely, or must be submitted again. */
+/* The same if a request of the batch was not sent or not answered, or if the batch must be submitted
+ * again. */
 enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation);
+/* Forget the obstacle if its server has answered a request of the last batch. */
+void mcds__operation_forget_obstacle(struct mcds__operation *operation);
+/* Record what kept a request of it from being sent or answered. A request that the deadline kept from
+ * being sent records nothing. One that had no reply in time, or that failed late, does not replace
+ * an earlier failure. */
+void mcds__operation_note_obstacle(struct mcds__operation *operation, bool is_late);
 
-/* Whether every request of it was sent. */
-static inline bool mcds__batch_has_left(const mcds_batch *batch)
+/* Whether every request of it was sent and answered. */
+static inline bool mcds__batch_is_answered(const mcds_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++)
-        if (batch->requests[i].reply.outcome == MCDS_OUT_UNSENT)
+        if (batch->requests[i].reply.outcome >= MCDS_OUT_UNSENT)
             return false;
     return true;
 }
@@ -163,11 +170,12 @@ static inline const char *mcds__batch_peer(const mcds_batch *batch)
 static inline enum mcds__step mcds__operation_advance(struct mcds__operation *operation)
 {
     if (operation->is_resting ||
-        (operation->is_asked && !mcds__batch_has_left(&operation->batch)))
+        (operation->is_asked && !mcds__batch_is_answered(&operation->batch)))
         return mcds__operation_advance_on(operation);
     if (operation->is_asked) {
         operation->is_unsent = false;
-        operation->obstacle = NULL;
+        if (operation->obstacle != NULL)
+            mcds__operation_forget_obstacle(operation);
         operation->is_asked = false;
         operation->read_from = operation->asked = mcds__batch_peer(&operation->batch);
     }
@@ -230,7 +238,8 @@ static inline enum mcds__step mcds__operation_share(struct mcds__operation *oper
     return MCDS__ASK;
 }
 
-/* CORRUPT is about the value that was read last. */
+/* CORRUPT is about the value that was read last. A call that others keep busy finishes with the result
+ * for the obstacle, if there is one. */
 enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result);
 /* Finish with `result` and why. A refusal of what a key holds names the server of the value
  * that was read last, a loss that of the last batch. */
@@ -263,15 +272,16 @@ enum mcds__step mcds__operation_lack_cas(struct mcds__operation *operation);
 enum mcds__step mcds__operation_differ(struct mcds__operation *operation,
                                        const mcds_reason *detail,
                                        struct mcds__difference difference);
-/* Finish with the result for a reply. Where the deadline kept it from being sent, the obstacle
- * is the cause; TIMEOUT: there was none. */
+/* Finish with the result for a reply. Where the deadline kept it from being sent or answered, the
+ * obstacle is the cause; TIMEOUT: there was none, or it did not answer in time. */
 enum mcds__step mcds__operation_fail(struct mcds__operation *operation,
                                      const mcds_reply *reply);
 /* The same for requests whose effect does not matter, such as reads: never AMBIGUOUS. */
 enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
                                           const mcds_reply *reply);
 
-/* Finish because nothing could be sent before the deadline. TIMEOUT: there was no obstacle. */
+/* Finish because nothing could be sent before the deadline: with the result for the obstacle, or
+ * TIMEOUT. */
 enum mcds__step mcds__operation_fail_unsent(struct mcds__operation *operation);
 /* Finish because other clients were not done before the deadline: BUSY and why. If the last batch
  * was not sent, finish with the result for that. */

@@ -1,5 +1,5 @@
-/* A call that could not be sent in time names the last obstacle on its way, and is UNAVAILABLE;
- * where there was none but the deadline, it is TIMEOUT. */
+/* A call that could not be sent or answered in time names the last obstacle on its way, and is
+ * UNAVAILABLE, never BUSY; where there was none but the deadline, it is TIMEOUT. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +19,8 @@
 #define ELEMENTS 4000 /* more than one key can contain */
 #define ELEMENT_CAPACITY 64
 #define PEER "server-1:11211"
+#define OTHER "server-2:11211"
+#define DEPTH 64 /* of a pipeline */
 
 struct world {
     struct fake_env fake;
@@ -27,19 +29,34 @@ struct world {
     uint32_t unsent;    /* requests so far */
     uint32_t obstacles; /* how many of them are refused a connection */
     bool is_split;      /* only requests that make the children of a key are not sent */
+    bool is_unread;     /* only reads of the root are not sent */
+    bool is_silent;     /* what meets an obstacle is sent, and not answered */
+    bool
+        ends_late; /* what meets none is sent to another server, which is silent until the end */
 };
+
+/* Only that of the name "x": the other keys end with a number. */
+static bool is_root(mcds_bytes key)
+{
+    return ((const char *)key.data)[key.length - 1] == 'x';
+}
 
 static bool keep_back(void *context, mcds_request *request)
 {
     struct world *world = context;
     if (world->is_split && request->command != MCDS_ADD)
         return false;
+    if (world->is_unread && (request->command != MCDS_GET || !is_root(request->key)))
+        return false;
     bool is_obstacle = world->unsent++ < world->obstacles;
-    fake_env_advance_ms(&world->fake, world->is_split ? 1 : STEP_MS);
-    request->reply.outcome = MCDS_OUT_UNSENT;
-    request->reply.detail = is_obstacle ? MCDS__WHY(CONNECTION_REFUSED)
-                                        : MCDS__WHY(PAST_DEADLINE);
-    request->reply.peer = is_obstacle ? PEER : NULL;
+    bool is_late = world->ends_late && !is_obstacle;
+    fake_env_advance_ms(&world->fake, is_late ? TIMEOUT_MS : world->is_split ? 1 : STEP_MS);
+    bool is_sent = is_late || (world->is_silent && is_obstacle);
+    request->reply.outcome = is_sent ? MCDS_OUT_UNKNOWN : MCDS_OUT_UNSENT;
+    request->reply.detail = is_sent       ? MCDS__WHY(NO_ANSWER)
+                            : is_obstacle ? MCDS__WHY(CONNECTION_REFUSED)
+                                          : MCDS__WHY(PAST_DEADLINE);
+    request->reply.peer = is_obstacle ? PEER : is_late ? OTHER : NULL;
     return true;
 }
 
@@ -176,7 +193,8 @@ static int add_until_split(struct world *world, mcds_set *set, char element[ELEM
     return result;
 }
 
-static void check_split(uint32_t obstacles, int result, mcds_cause cause, const char *peer)
+static void check_split(uint32_t obstacles, bool is_silent, int result, mcds_cause cause,
+                        const char *peer)
 {
     char element[ELEMENT_CAPACITY];
     struct world world;
@@ -185,6 +203,7 @@ static void check_split(uint32_t obstacles, int result, mcds_cause cause, const 
     assert_int_equal(mcds_set_open(world.store, "x", NULL, &set), MCDS_OK);
     assert_int_equal(mcds_set_add(set, mcds_text("first"), NULL), MCDS_OK);
     world.obstacles = obstacles;
+    world.is_silent = is_silent;
     check(add_until_split(&world, set, element), result, cause, peer);
     assert_int_equal(mcds_set_add(set, mcds_text("later"), NULL), MCDS_OK);
     assert_int_equal(mcds_set_has(set, mcds_text(element)), MCDS_NOT_FOUND);
@@ -195,8 +214,129 @@ static void check_split(uint32_t obstacles, int result, mcds_cause cause, const 
 static void what_waits_for_a_split_names_it_too(void **state)
 {
     (void)state;
-    check_split(UINT32_MAX, MCDS_UNAVAILABLE, MCDS_CAUSE_CONNECTION_REFUSED, PEER);
-    check_split(0, MCDS_TIMEOUT, MCDS_CAUSE_TIMEOUT, "");
+    check_split(UINT32_MAX, false, MCDS_UNAVAILABLE, MCDS_CAUSE_CONNECTION_REFUSED, PEER);
+    check_split(UINT32_MAX, true, MCDS_UNAVAILABLE, MCDS_CAUSE_SERVER_SILENT, PEER);
+    check_split(0, false, MCDS_TIMEOUT, MCDS_CAUSE_TIMEOUT, "");
+}
+
+/* One of them splits the key, and the others wait for it. */
+static void what_waits_in_a_pipeline_for_a_split_names_it_too(void **state)
+{
+    (void)state;
+    char elements[DEPTH][ELEMENT_CAPACITY];
+    struct world world;
+    mcds_set *set;
+    mcds_pipeline *pipeline;
+    mcds_completion done;
+    int failures = 0;
+    open_world(&world);
+    assert_int_equal(mcds_set_open(world.store, "x", NULL, &set), MCDS_OK);
+    assert_int_equal(mcds_set_add(set, mcds_text("first"), NULL), MCDS_OK);
+    assert_int_equal(mcds_pipeline_open(world.store, NULL, &pipeline), MCDS_OK);
+    world.backend.hook = keep_back;
+    world.is_split = true;
+    world.obstacles = UINT32_MAX;
+    for (int i = 0; i < ELEMENTS && failures < DEPTH; i += DEPTH) {
+        for (int k = 0; k < DEPTH; k++) {
+            (void)snprintf(elements[k], ELEMENT_CAPACITY, "%050d", i + k);
+            assert_int_equal(mcds_set_add_start(set, mcds_text(elements[k]), NULL, pipeline, 0),
+                             MCDS_OK);
+        }
+        for (; mcds_pipeline_next(pipeline, &done) == MCDS_OK;) {
+            bool is_unapplied = done.result == MCDS_UNAVAILABLE;
+            if (done.result == MCDS_OK)
+                continue;
+            failures++;
+            check(done.result, is_unapplied ? MCDS_UNAVAILABLE : MCDS_AMBIGUOUS,
+                  MCDS_CAUSE_CONNECTION_REFUSED, PEER);
+        }
+    }
+    assert_true(failures >= DEPTH);
+    mcds_pipeline_close(pipeline);
+    mcds_set_close(set);
+    mcds_close(world.store);
+}
+
+/* A silent server is TIMEOUT where the deadline has passed. */
+static void check_unread(int found, mcds_cause cause)
+{
+    bool is_late = cause == MCDS_CAUSE_SERVER_SILENT && found == MCDS_TIMEOUT;
+    check(found, is_late ? MCDS_TIMEOUT : MCDS_UNAVAILABLE, cause, PEER);
+}
+
+static void check_root_waiting(struct world *world, mcds_cause cause)
+{
+    mcds_table *table;
+    mcds_set *set;
+    mcds_value value = MCDS_VALUE_INIT;
+    assert_int_equal(mcds_table_open(world->store, "x", NULL, &table), MCDS_OK);
+    assert_int_equal(mcds_set_open(world->store, "x", NULL, &set), MCDS_OK);
+    assert_int_equal(mcds_table_put(table, mcds_text("k"), mcds_text("v"), 0), MCDS_OK);
+    assert_int_equal(mcds_set_add(set, mcds_text("k"), NULL), MCDS_OK);
+    world->backend.hook = keep_back;
+    check_unread(mcds_table_has(table, mcds_text("k")), cause);
+    check_unread(mcds_table_get(table, mcds_text("k"), &value), cause);
+    check_unread(mcds_set_has(set, mcds_text("k")), cause);
+    world->backend.hook = NULL;
+    assert_int_equal(mcds_table_get(table, mcds_text("k"), &value), MCDS_OK);
+    mcds_value_free(&value);
+    mcds_table_close(table);
+    mcds_set_close(set);
+}
+
+/* One of them reads the root, and the others wait for it. */
+static void check_root_in_pipeline(struct world *world, mcds_cause cause)
+{
+    mcds_set *set;
+    mcds_pipeline *pipeline;
+    mcds_completion done;
+    int count = 0;
+    assert_int_equal(mcds_set_open(world->store, "x", NULL, &set), MCDS_OK);
+    assert_int_equal(mcds_set_has(set, mcds_text("k")), MCDS_OK);
+    assert_int_equal(mcds_pipeline_open(world->store, NULL, &pipeline), MCDS_OK);
+    world->backend.hook = keep_back;
+    for (int i = 0; i < DEPTH; i++)
+        assert_int_equal(mcds_set_has_start(set, mcds_text("k"), pipeline, 0), MCDS_OK);
+    for (; mcds_pipeline_next(pipeline, &done) == MCDS_OK; count++)
+        check_unread(done.result, cause);
+    assert_int_equal(count, DEPTH);
+    world->backend.hook = NULL;
+    mcds_pipeline_close(pipeline);
+    mcds_set_close(set);
+}
+
+/* The key is read, and the root is not. */
+static void a_root_that_is_not_read_names_its_server(void **state)
+{
+    (void)state;
+    for (int is_silent = 0; is_silent < 2; is_silent++) {
+        struct world world;
+        mcds_cause cause = is_silent ? MCDS_CAUSE_SERVER_SILENT : MCDS_CAUSE_CONNECTION_REFUSED;
+        open_world(&world);
+        world.is_unread = true;
+        world.is_silent = is_silent;
+        world.obstacles = UINT32_MAX;
+        check_root_waiting(&world, cause);
+        check_root_in_pipeline(&world, cause);
+        mcds_close(world.store);
+    }
+}
+
+/* The time was lost at the first server, so the second has none. */
+static void a_server_without_time_is_not_blamed(void **state)
+{
+    (void)state;
+    int (*const of_one_request[])(mcds_store *) = {add_to_counter, look_into_table};
+    for (int i = 0; i < 2; i++) {
+        struct world world;
+        open_world(&world);
+        world.backend.hook = keep_back;
+        world.ends_late = true;
+        world.obstacles = OBSTACLES;
+        check(of_one_request[i](world.store), i == 0 ? MCDS_AMBIGUOUS : MCDS_UNAVAILABLE,
+              MCDS_CAUSE_CONNECTION_REFUSED, PEER);
+        mcds_close(world.store);
+    }
 }
 
 int main(void)
@@ -206,6 +346,9 @@ int main(void)
         cmocka_unit_test(a_deadline_does_not_replace_an_obstacle),
         cmocka_unit_test(a_deadline_alone_is_a_timeout),
         cmocka_unit_test(what_waits_for_a_split_names_it_too),
+        cmocka_unit_test(what_waits_in_a_pipeline_for_a_split_names_it_too),
+        cmocka_unit_test(a_root_that_is_not_read_names_its_server),
+        cmocka_unit_test(a_server_without_time_is_not_blamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -259,8 +259,7 @@ static enum mcds__step map_get_prove(struct mcds__map_get *get,
         get->stage = GET_UNPROVED;
         if (mcds__map_waits_for_proof(get->map, operation, &step))
             return step;
-        if (get->moves++ == MCDS__MAP_MOVES_MAX)
-            return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ROOT_UNREAD));
+        assert(!get->proof.is_alone); /* else it has read the root */
         get->proof.is_alone = true;
         get->stage = GET_BEGIN;
         return map_get_begin(get, operation);
@@ -366,7 +365,9 @@ static enum mcds__step map_get_take_replies(struct mcds__map_get *get,
         mcds__map_take_proof(&get->proof, get->map, get->life.number, operation,
                              &get->requests[get->count].reply);
     const mcds_reply *trouble = mcds__first_trouble(get->requests, get->count);
-    if (trouble != NULL && !shows_entries(get, trouble)) {
+    if (trouble == NULL || shows_entries(get, trouble))
+        trouble = mcds__first_trouble(get->requests + get->count, get->proof.looks);
+    if (trouble != NULL) {
         get->stage = GET_BEGIN;
         return mcds__operation_retry(operation, trouble);
     }

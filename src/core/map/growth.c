@@ -139,3 +139,25 @@ void mcds__map_unclaim(struct mcds__map_rewrite *rewrite)
         forget_mark(rewrite->claimed, rewrite->hash, rewrite->depth);
     rewrite->claimed = NULL;
 }
+
+void mcds__map_note_obstacle(struct mcds__map *map, const struct mcds__operation *operation)
+{
+    if (operation->obstacle == NULL &&
+        atomic_load_explicit(&map->obstacle, memory_order_relaxed) == NULL)
+        return;
+    (void)pthread_mutex_lock(&map->mutex);
+    atomic_store_explicit(&map->obstacle, operation->obstacle, memory_order_relaxed);
+    map->obstacle_peer = operation->obstacle_peer;
+    (void)pthread_mutex_unlock(&map->mutex);
+}
+
+void mcds__map_learn_obstacle(struct mcds__map *map, struct mcds__operation *operation)
+{
+    if (operation->obstacle != NULL ||
+        atomic_load_explicit(&map->obstacle, memory_order_relaxed) == NULL)
+        return;
+    (void)pthread_mutex_lock(&map->mutex);
+    operation->obstacle = atomic_load_explicit(&map->obstacle, memory_order_relaxed);
+    operation->obstacle_peer = map->obstacle_peer;
+    (void)pthread_mutex_unlock(&map->mutex);
+}

@@ -52,9 +52,9 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
     atomic_init(&map->over, 0);
     atomic_init(&map->maker, 0);
     map->has_guess = false;
-    for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++)
-        atomic_init(&map->growing[i], 0);
+    atomic_init(&map->obstacle, NULL);
     for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++) {
+        atomic_init(&map->growing[i], 0);
         atomic_init(&map->under_way[i], 0);
         atomic_init(&map->left_alone[i], 0);
     }

@@ -103,7 +103,6 @@ struct mcds__map_life {
 
 /* The form of the entries, 0 to 2; a handle with another form is refused. */
 #define MCDS__MAP_FORM_MAX 3
-
 /* The state of one handle; any number of threads use it. */
 struct mcds__map {
     mcds_store *store;
@@ -133,8 +132,10 @@ struct mcds__map {
     _Atomic uint32_t under_way[MCDS__MAP_REWRITES_MAX]; /* bytes in flight, by key */
     _Atomic uint32_t left_alone[MCDS__MAP_REWRITES_MAX]; /* of those: not waited for */
     _Atomic uint64_t looks_wanted[MCDS__MAP_LOOK_WORDS]; /* bits: the next append looks */
-    _Atomic uint64_t founder; /* the update that reads the root; 0: none */
-    bool has_guess;           /* the assumed depth of keys that it has not seen */
+    _Atomic uint64_t founder;              /* the update that reads the root; 0: none */
+    _Atomic(const mcds_reason *) obstacle; /* of the last rewriting; NULL: none */
+    const char *obstacle_peer;             /* guarded by the mutex */
+    bool has_guess;                        /* the assumed depth of keys that it has not seen */
     _Atomic uint8_t depths[MCDS__MAP_DEPTHS]; /* by the first bits of the hash */
     /* With more bits; each is allocated when needed, and replaces those before it. */
     _Atomic(_Atomic uint8_t *) wide_depths[MCDS__MAP_WIDE_TABLES];
@@ -345,7 +346,7 @@ void mcds__map_make_free(struct mcds__map_making *making, struct mcds__map *map)
  *   MCDS_LOST       the key that should hold the element is gone
  *   others          not executed */
 #define MCDS__MAP_SMALL_ENTRY 72
-/* The requests of an update. */
+/* The add of the key of a flat map, the append, a read of the key, a read of the root. */
 enum {
     MCDS__MAP_ADD,
     MCDS__MAP_APPEND,
@@ -398,7 +399,6 @@ struct mcds__map_update {
     struct mcds__map_making making;
     struct mcds__map_proof proof;
     struct mcds__key key;
-    /* The add of the key of a flat map, the append, a read of the key, a read of the root. */
     mcds_request requests[MCDS__MAP_UPDATE_REQUESTS];
     mcds_buffer record;
     uint8_t record_scratch[192];

@@ -182,8 +182,10 @@ static enum mcds__step map_rewrite_begin(struct mcds__map_rewrite *rewrite,
 {
     rewrite->moved = rewrite->lacks_memory = rewrite->is_outrun = false;
     rewrite->fate = MCDS__MAP_UNDECIDED;
-    if (!mcds__map_claim(rewrite, map))
+    if (!mcds__map_claim(rewrite, map)) {
+        mcds__map_learn_obstacle(map, operation);
         return map_rewrite_finish(rewrite, operation);
+    }
     if (mcds__map_get_scratch(&rewrite->scratch, operation->env) == NULL)
         return map_rewrite_lack_memory(rewrite, operation);
     mcds__map_key(map, rewrite->life.number, rewrite->hash, rewrite->depth,
@@ -459,8 +461,9 @@ static enum mcds__step map_rewrite_take_mark(struct mcds__map_rewrite *rewrite,
     return map_rewrite_complete(rewrite, map, operation);
 }
 
-enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
-                                       struct mcds__operation *operation)
+static enum mcds__step map_rewrite_step_on(struct mcds__map_rewrite *rewrite,
+                                           struct mcds__map *map,
+                                           struct mcds__operation *operation)
 {
     assert((rewrite->stage == GROW_BEGIN) == (rewrite->claimed == NULL));
     assert(rewrite->stage <= GROW_UNDOING);
@@ -482,4 +485,14 @@ enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct
     default:
         return take_compaction(rewrite, map, operation);
     }
+}
+
+enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                       struct mcds__operation *operation)
+{
+    bool is_claimed = rewrite->claimed != NULL;
+    enum mcds__step step = map_rewrite_step_on(rewrite, map, operation);
+    if (step == MCDS__DONE && is_claimed)
+        mcds__map_note_obstacle(map, operation);
+    return step;
 }

@@ -99,6 +99,7 @@ static bool wait_at(const struct mcds__map_update *update, struct mcds__operatio
         return true;
     if (operation->lines == NULL)
         return false;
+    mcds__map_learn_obstacle(update->map, operation);
     *step_out = mcds__operation_fail_unsent(operation);
     return true;
 }

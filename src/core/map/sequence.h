@@ -45,6 +45,11 @@ void mcds__map_want_no_look(struct mcds__map *map, uint64_t hash, uint32_t depth
 /* One operation of a handle at a time rewrites a key; the others wait. False: another does. */
 bool mcds__map_claim(struct mcds__map_rewrite *rewrite, struct mcds__map *map);
 void mcds__map_unclaim(struct mcds__map_rewrite *rewrite);
+/* What this operation, which has rewritten a key, has met: its obstacle, or none. */
+void mcds__map_note_obstacle(struct mcds__map *map, const struct mcds__operation *operation);
+/* The operation waits for another to rewrite a key: unless it has an obstacle, it gets that of the
+ * last one that did. */
+void mcds__map_learn_obstacle(struct mcds__map *map, struct mcds__operation *operation);
 
 /* Open numbers (number.c). Whether a CAS number is an open number. */
 bool mcds__map_is_open_number(uint64_t number);
