@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/environment.h"
-
 /* Bytes of a name, and of a server or file, in the sentence. */
 #define NAME_SHOWN 200
 #define PEER_SHOWN 300
@@ -318,17 +316,6 @@ int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
         failed.reason = reason;
     }
     return mcds__fail_with(&failed);
-}
-
-mcds_reason *mcds__reason_saying(const mcds_env *env, const mcds_reason *why, const char *text)
-{
-    size_t length = strlen(text) + 1;
-    mcds_reason *own = mcds__allocate(env, sizeof *own + length);
-    if (own == NULL)
-        return NULL;
-    *own = *why;
-    own->text = memcpy(own + 1, text, length);
-    return own;
 }
 
 int mcds__fail_saying(const mcds_error *error, const char *format, ...)

@@ -57,9 +57,6 @@ int mcds__fail_saying(const mcds_error *error, const char *format, ...) MCDS_PRI
 /* The same with the usual cause and words of the result. */
 int mcds__fail_plain(const mcds_error *error);
 
-/* A reason of one failure, in memory of its own: `why` with other words. NULL: no memory. */
-mcds_reason *mcds__reason_saying(const mcds_env *env, const mcds_reason *why, const char *text);
-
 /* The error of this thread, saved while calls that may fail replace it. */
 struct mcds__failure {
     mcds_error error;

@@ -10,6 +10,7 @@
  * page are saved in order, and the mark stays before its interval, so the next flush begins there. */
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/environment.h"
 #include "base/error.h"
@@ -271,6 +272,19 @@ static void write_unsaved(const struct views_flush *flush, char *text, size_t ca
                    ended_early ? ", and the flush ended early" : "", flush->failure.why->text);
 }
 
+/* `why` with other words; the operation frees it. NULL: no memory. */
+static const mcds_reason *own_reason(const mcds_env *env, const mcds_reason *why,
+                                     const char *text)
+{
+    size_t length = strlen(text) + 1;
+    mcds_reason *own = mcds__allocate(env, sizeof *own + length);
+    if (own == NULL)
+        return NULL;
+    *own = *why;
+    own->text = memcpy(own + 1, text, length);
+    return own;
+}
+
 static enum mcds__step views_flush_fail(struct views_flush *flush)
 {
     struct mcds__operation *operation = &flush->base;
@@ -279,7 +293,7 @@ static enum mcds__step views_flush_fail(struct views_flush *flush)
     char text[MCDS__REASON_MAX];
     if (flush->unsaved.pages > 0) {
         write_unsaved(flush, text, sizeof text);
-        own = mcds__reason_saying(operation->env, failure->why, text);
+        own = own_reason(operation->env, failure->why, text);
     }
     operation->owns_detail = own != NULL;
     operation->difference.found = failure->found;
