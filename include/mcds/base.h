@@ -181,7 +181,7 @@ typedef enum mcds_cause {
 MCDS_API const char *mcds_cause_name(int cause);
 
 /* The parts of the sentence that mcds_errmsg() returns. No text is NULL. "" means unknown. `name`,
- * `option`, `wanted`, `found` and `peer` contain any bytes. `reason` and the sentence may be printed
+ * `option`, `wanted`, `found` and `peer` contain any bytes. `reason` and the sentence may be shown
  * on a terminal. */
 typedef struct mcds_error {
     size_t size; /* sizeof(mcds_error) of the library that is loaded */

@@ -72,11 +72,11 @@ extern "C" {
  * dies, the value ends with the hold.
  *
  * Not promised: that a value equals its source between a commit and the forget. Freshness depends
- * on the clocks of the caller that filled the key and of the caller that reads it. If the first is
- * far ahead, the value is fresh until the store forgets it, after ttl_ms, stale_ms and 5 s, and a
- * failure that is two minutes ahead or more keeps no caller from the source. A value is at
- * most 64 MB. A value larger than about half of the store's largest value (512 KB on memcached) is
- * stored in pieces. Source of the early fills: Vattani, Chierichetti and Lowenstein, VLDB 2015. */
+ * on the clocks of the caller that filled the key and of the caller that reads it. If the first
+ * is far ahead, the value is fresh until the store erases it, after ttl_ms + stale_ms + 5 s. A
+ * failure that is dated two minutes or more ahead is ignored. A value is at most 64 MB. A value
+ * larger than about half of the store's largest value (512 KB on memcached) is stored in pieces.
+ * Source of the early fills: Vattani, Chierichetti and Lowenstein, VLDB 2015. */
 typedef struct mcds_cache mcds_cache;
 
 typedef struct mcds_cache_options {

@@ -142,12 +142,12 @@ MCDS_API void mcds_limit_close(mcds_limit *limit);
  *              1  the take passes before the time to retry of an earlier, refused take
  *              1  BUCKET: the handle's first take, or the first identity of a key
  *              3  BUCKET: a key that has grown is rewritten: about one take in twenty
- *              1  WINDOW: the take is refused, and no earlier refusal has a later time to retry
+ *              1  WINDOW: the take is refused, and the time to retry of earlier refusals is over
  *              1  WINDOW: value_out is NULL, and more than half of `count` is used
  * Lost reply:  BUCKET: the call repeats the take with the same id until the timeout.
  *              MCDS_AMBIGUOUS: taken once, not at all, or not yet
  *              WINDOW: not repeated. MCDS_AMBIGUOUS: counted once or not at all.
- *              Treat MCDS_AMBIGUOUS as refused: the bound then holds */
+ *              Both: treat MCDS_AMBIGUOUS as refused: the bound then holds */
 MCDS_API MCDS_CHECKED int mcds_limit_take(mcds_limit *limit, mcds_bytes identity, uint64_t n,
                                           uint32_t patience_ms, mcds_limit_value *value_out);
 MCDS_API MCDS_CHECKED int mcds_limit_take_start(mcds_limit *limit, mcds_bytes identity,

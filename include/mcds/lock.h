@@ -131,9 +131,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_leas
  * a caller waits. Until 3 s after the last record (on memcached up to 4 s), no further caller
  * begins to share the lock. Nothing is recorded while another holder has the lock alone: after its
  * release, callers of either mode get the lock in any order. A caller that acquires the lock alone
- * erases the records of all callers. Those that still wait record it again when the lock is shared
- * again.
- * The call takes at most wait_ms plus the store's timeout.
+ * erases the records of all callers. Callers that still wait record that again once the lock is
+ * shared. The call takes at most wait_ms plus the store's timeout.
  * Arguments:   wait_ms  0 to 86 400 000
  *              lease    as for mcds_lock_try_acquire
  * Returns:     as mcds_lock_try_acquire; MCDS_BUSY: wait_ms have passed
@@ -334,9 +333,9 @@ MCDS_API MCDS_CHECKED int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *
 
 /* Erases a free lock and its fence, which the store otherwise keeps for ever. The next
  * acquisition takes its fence from the clock of its machine. That fence is larger than every
- * earlier one if the clocks of the machines differ by less than a minute. For that reason, the
- * store keeps a fence until it is a minute old, and erases it then, even if the lock has been
- * acquired since the drop.
+ * earlier one if the clocks of the machines differ by less than a minute. For that reason, a
+ * fence that is less than a minute old is erased when it is a minute old, even if the lock has
+ * been acquired since the drop.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such lock
  *              MCDS_BUSY       it is held

@@ -38,8 +38,8 @@ extern "C" {
  *   3. If the result is stored by a set, a caller whose claim has ended replaces a result that
  *      others have got.
  *
- * Here the claim and the result are one key. A claim lasts run_ms, unless it is renewed, and becomes
- * the result by compare-and-set. The store keeps the result for keep_ms.
+ * Here the claim and the result are one key. A claim lasts run_ms, unless it is renewed, and
+ * becomes the result by compare-and-set. The store keeps the result for keep_ms.
  *
  * Promise: while its claim lives and the store loses nothing, one caller runs the work. All callers
  * get the same result, as long as the store keeps it. If mcds_once_finish returns MCDS_OK, no other
@@ -49,9 +49,10 @@ extern "C" {
  * If a caller dies, the next one runs the work: the work is done at least once. With
  * MCDS_ONCE_STRICT, no caller runs it again: mcds_once_begin returns MCDS_LOST, until somebody has
  * checked what happened and calls mcds_once_settle or mcds_once_forget. The work is then begun at
- * most once, while the store keeps the key. The clocks of the machines of both callers decide when
- * strict work counts as lost. If the clock of the first is ahead, that is so much later. If it is
- * slow, a call can return MCDS_LOST while the work still runs: check this too before a forget.
+ * most once, while the store keeps the key. The clocks of the caller that began strict work and
+ * of the caller that asks decide when it counts as lost. If the first is ahead by S, that is S
+ * later. If it is slow, a call can return MCDS_LOST while the work still runs: before a forget,
+ * check that it has ended.
  *
  * Not promised: a store that evicts or restarts can lose a claim or a result; the work then runs
  * again. Use lmdb: for work that must not. A result is at most 1 000 000 bytes, and less if the
@@ -116,9 +117,9 @@ MCDS_API MCDS_CHECKED int mcds_once_open(mcds_store *store, const char *name,
 MCDS_API void mcds_once_close(mcds_once *once);
 
 /* Claims the work of a key, or returns its result. The key must name one piece of work: take the id
- * that the client has sent with its request, or that of the order, and never a hash of the time. Pass
- * the request as well, so that a key that is used twice by mistake is refused and not answered with
- * the result of other work. A caller that gets a claim calls one of these:
+ * that the client has sent with its request, or that of the order, and never a hash of the time.
+ * Pass the request as well, so that a key that is used twice by mistake is refused and not
+ * answered with the result of other work. A caller that gets a claim calls one of these:
  *
  *   mcds_once_finish    the work was done, or has failed for good
  *   mcds_once_abandon   the work certainly was not done
@@ -139,14 +140,15 @@ MCDS_API void mcds_once_close(mcds_once *once);
  *                              and *result_out and *code_out are its result
  *              MCDS_EXISTS     this key was used for another request
  *              MCDS_BUSY       another caller runs the work, until run->until_ms at the latest
- *              MCDS_LOST       strict work was begun by a caller that has not finished it, and nobody
- *                              knows whether it was done. Find out, then settle or forget the key
+ *              MCDS_LOST       strict work was begun by a caller that has not finished it, and
+ *                              nobody knows whether it was done. Find out, then settle or forget
+ *                              the key
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    also: the run has a claim
  * Cost:        1 for a claim or a result; 2 soon after an abandon or a forget; 1 for each poll
- * Lost reply:  the call asks again with another token. MCDS_AMBIGUOUS: the caller may have the claim,
- *              or may get it later. Call again with the same run, or abandon it; else the key may
- *              be blocked for run_ms
+ * Lost reply:  the call asks again with another token. MCDS_AMBIGUOUS: the caller may have the
+ *              claim, or may get it later. Call again with the same run, or abandon it; else the
+ *              key may be blocked for run_ms
  * Threads:     any; only one thread may use a run at a time */
 MCDS_API MCDS_CHECKED int mcds_once_begin(mcds_once *once, mcds_bytes key, mcds_bytes request,
                                           uint32_t wait_ms, mcds_once_run *run,
@@ -181,9 +183,9 @@ MCDS_API MCDS_CHECKED int mcds_once_renew_start(mcds_once *once, mcds_once_run *
  *              result  at most MCDS_ONCE_RESULT_MAX bytes; a pipeline copies them
  * Returns:     MCDS_OK         stored: no other caller has begun since this caller's begin. The run
  *                              is now empty
- *              MCDS_LOST       the claim has ended, and the result is not stored: another caller has
- *                              begun or may begin, or the store has lost the key. The run is now
- *                              empty
+ *              MCDS_LOST       the claim has ended, and the result is not stored: another caller
+ *                              has begun or may begin, or the store has lost the key. The run is
+ *                              now empty
  *              MCDS_TOO_BIG    the result is larger than the store takes; the claim still lives
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the run has no claim
@@ -204,8 +206,8 @@ MCDS_API MCDS_CHECKED int mcds_once_finish_start(mcds_once *once, mcds_once_run 
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the run is empty
  * Cost:        1; 3 if the connection has changed since the last call with this run
- * Lost reply:  the call reads the key. MCDS_AMBIGUOUS: given back, not, or not yet; call again, or let
- *              the claim end
+ * Lost reply:  the call reads the key. MCDS_AMBIGUOUS: given back, not, or not yet; call again,
+ *              or let the claim end
  * Threads:     as mcds_once_begin */
 MCDS_API MCDS_CHECKED int mcds_once_abandon(mcds_once *once, mcds_once_run *run);
 MCDS_API MCDS_CHECKED int mcds_once_abandon_start(mcds_once *once, mcds_once_run *run,

@@ -91,7 +91,7 @@ MCDS_API MCDS_CHECKED int mcds_online_made_with(mcds_store *store, const char *n
  *              MCDS_EXISTS     the windows have already counted the visitor, or another call is
  *                              counting it; members: as mcds_visitors_hit
  *              MCDS_TOO_OLD    not counted: the newest beat of the visitor is more than 31
- *                              buckets later, also because the clock of its machine is so far ahead
+ *                              buckets later, perhaps by a clock that is ahead
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_BUSY       a key kept vanishing or changing; not counted
  *              MCDS_LOST       members: as mcds_visitors_hit

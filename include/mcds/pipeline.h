@@ -102,10 +102,10 @@ MCDS_API MCDS_CHECKED int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_compl
  * tries again. Its requests that were sent or collected before are still answered, and their
  * changes may be made. Take its completion as usual. After MCDS_OK the operation has claimed what
  * it waited for: release the claim, or give it back. A wait for a job, a lock or a permit ends with
- * MCDS_TIMEOUT, and the sentence of mcds_errmsg says that the wait was ended. There are two
- * exceptions: the result is MCDS_NOT_FOUND or MCDS_BUSY if wait_ms had passed before, or if the
- * last reply of the operation was that answer. Other operations end as when the timeout has
- * passed, for instance with MCDS_TIMEOUT or MCDS_BUSY.
+ * MCDS_TIMEOUT, and the sentence of mcds_errmsg says that the wait was ended. But if wait_ms had
+ * already passed, or if the last reply was `no job` or `held`, the result is MCDS_NOT_FOUND or
+ * MCDS_BUSY. Other operations end as when the timeout has passed, for instance with MCDS_TIMEOUT
+ * or MCDS_BUSY.
  * Arguments:   tag  of the operation; if several operations have it, the wait of each ends
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no operation in flight has the tag, for instance because
  *              the operation has finished; MCDS_INVALID

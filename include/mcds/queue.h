@@ -27,21 +27,22 @@ extern "C" {
  * How a claim and its end are decided. The record of a claim has the time at which the worker's
  * call began. The claim gets the first job that was due at that time and whose earlier claim, if
  * any, had ended by then. A job that was pushed or given back without a delay is due for each claim
- * that the store receives after it. So a request that arrives late cannot claim a job whose delay
- * or earlier claim ended only after the call began. If such a request claims a job after its caller
- * has left, the claim ends visible_ms after the call began. A done removes the job, whichever worker has claimed it. An
- * again or a longer identifies its claim by the tries of the job, and changes nothing if another
- * claim has followed.
+ * that the store receives after it. A request that arrives late cannot claim a job whose delay or
+ * earlier claim ended after the call began. If such a request claims a job after its caller has
+ * left, the claim ends visible_ms after the call began. A done removes the job, whichever worker
+ * has claimed it. An again or a longer identifies its claim by the tries of the job, and changes
+ * nothing if another claim has followed.
  *
  * Clocks. A job without a delay is due at once for each worker, whatever the clocks of the machines
  * show. A delay counts by the clock of the machine that pushes the job or gives it back: the job is
  * due when the worker's clock shows the time of that clock plus the delay. So if that clock is S
- * ahead of a worker's clock, the job is due S later for that worker, and if it is S slow, S earlier.
- * A claim is timed in the same way by the clock of the worker's machine. If the clock of worker B is
- * S ahead of that of worker A, a claim of A ends S too early for B: both may then work on the job.
- * If another worker has claimed the job, the next call of the earlier worker for it returns
- * MCDS_LOST. A claim of B ends S too late for A: if B dies, A gets the job S later. The numbers of
- * mcds_queue_count and the times of mcds_queue_scan are by the clock of the caller's machine.
+ * ahead of a worker's clock, the job is due S later for that worker, and if it is S slow, S
+ * earlier. A claim is timed in the same way by the clock of the worker's machine. If the clock of
+ * worker B is S ahead of that of worker A, a claim of A ends S too early for B: both may then
+ * work on the job. If another worker has claimed the job, the next call of the earlier worker for
+ * it returns MCDS_LOST. A claim of B ends S too late for A: if B dies, A gets the job S later.
+ * The numbers of mcds_queue_count and the times of mcds_queue_scan are by the clock of the
+ * caller's machine.
  *
  * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a
  * store that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A claim that

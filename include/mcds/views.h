@@ -121,10 +121,10 @@ MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *pa
  * Returns:     MCDS_OK
  *              MCDS_IO       `save` has failed. mcds_errmsg() names the first page that is not
  *                            saved, and the number of these pages. All other pages are saved,
- *                            unless `save` has ended the flush, or has failed at least 16
- *                            times in a row and these calls have taken the store's timeout. If
- *                            more than 1 048 576 pages are not saved, or this process has no
- *                            memory to remember them, all later intervals wait
+ *                            unless `save` has ended the flush, or has failed 16 times in a row
+ *                            and these calls together took the timeout. If more than 1 048 576
+ *                            pages are not saved, or this process has no memory to remember them,
+ *                            all later intervals wait
  *              MCDS_CORRUPT  the key of a page or of a list holds something that mcds did not
  *                            write; the other pages are saved
  *              MCDS_LOST     a part of the list of an interval's pages is gone; the other pages
