@@ -208,7 +208,8 @@ static const struct row rows[] = {
       .verb = "flush_final",
       .found = "-7",
       .found_number = -7},
-     "views 'v': flush_final: the program's save callback has failed: it returned -7"},
+     "views 'v': flush_final: page 'page' is not saved; correct the cause and flush again; "
+     "the program's save callback has failed: it returned -7"},
     {get_without_a_database,
      {.result = MCDS_IO,
       .cause = MCDS_CAUSE_CALLBACK_FAILED,

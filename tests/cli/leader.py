@@ -232,7 +232,7 @@ class LeaderTest(ProcessTest):
         self.assertIn("leads", watch.stdout.readline())
         self.stop_server()
         self.wait_said(leader, "cannot be renewed; stopping the command")
-        self.wait_said(leader, "still waiting for the lead")
+        self.wait_said(leader, "leads no more")
         self.assert_dead([old.pid, old.daemon])
         self.assertRegex(self.wait_said(watch, "waiting"), r"\Amcds: leader 'job': .*; waiting\n\Z")
         self.fixture.start_server()
