@@ -42,7 +42,8 @@ extern "C" {
  * work on the job. If another worker has claimed the job, the next call of the earlier worker for
  * it returns MCDS_LOST. A claim of B ends S too late for A: if B dies, A gets the job S later.
  * The numbers of mcds_queue_count and the times of mcds_queue_scan are by the clock of the
- * caller's machine.
+ * caller's machine. While many others change the same part, a call of a machine whose clock is more
+ * than ten minutes before theirs returns MCDS_IO, or MCDS_AMBIGUOUS, with a sentence about clocks.
  *
  * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a
  * store that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A claim that
