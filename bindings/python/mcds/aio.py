@@ -60,6 +60,8 @@ class Claiming(Operation):
             if self.done() and not self.cancelled() and self.exception() is None:
                 self.driver.give_back(self.plan, 0)
             raise
+        finally:
+            del self  # it keeps the exception, whose traceback refers to this frame
 
 
 class Driver:
@@ -115,7 +117,7 @@ class Driver:
             code = plan.start(*plan.arguments, self._pipeline, tag)
         except CONVERSION as error:
             del self._running[tag]
-            operation.set_exception(plan.failure(error))
+            operation.set_exception(plan.failure(error).with_traceback(None))  # which refers to this frame
             return
         if code != 0:
             del self._running[tag]
@@ -182,7 +184,7 @@ class Driver:
                 value = plan.take(completion.result, plan.out)
             except BaseException as error:
                 if not operation.cancelled():
-                    operation.set_exception(plan.failure(error))
+                    operation.set_exception(plan.failure(error).with_traceback(None))
             else:
                 if not operation.cancelled():
                     operation.set_result(value)

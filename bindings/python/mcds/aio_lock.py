@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Type
 from ._binding import ffi
 from .block import ending, statement, to_its_end
 from .core import Opened
-from .errors import Ambiguous, Error, Lost
+from .errors import Ambiguous, Error, Invalid, Lost, again
 from .lock import Leased, LockPlans, Tenure, goes_on, import_lease, slice_ms
 from .plan import Bytes, Plan, awaited
 
@@ -32,7 +32,13 @@ class AioLease(Tenure):
         is awaited before, so a cancellation cannot prevent it."""
         future: "asyncio.Future[None]" = self._runner._start(plan, self._last)
         self._last = future
+        future.add_done_callback(self._ended)
         return future
+
+    def _ended(self, future: "asyncio.Future[None]") -> None:
+        """Let go of it: its plan keeps the handle of C, and it keeps the exception."""
+        if self._last is future:
+            self._last = None
 
     async def renew(self) -> None:
         """Extend the lease by its whole length from now."""
@@ -84,6 +90,8 @@ class AioLease(Tenure):
             try:
                 await self.renew()
                 pause = lease_ms / 3000
+            except Invalid:  # the store is closed
+                return
             except Error:
                 pause = lease_ms / 20000
             if self._failure is not None:
@@ -111,13 +119,11 @@ class AioBlock(Leased):
             try:
                 await self._runner._start(self._acquire_plan(lease, slice_ms(until)))
                 return lease
-            except Error as failure:
-                error = failure
-            if until is not None and time.monotonic() >= until or not goes_on(error, wait):
-                break
-        if isinstance(error, Ambiguous):
-            self._runner._start(lease._release_plan()).add_done_callback(_forget)
-        raise error
+            except Error as error:
+                if until is not None and time.monotonic() >= until or not goes_on(error, wait):
+                    if isinstance(error, Ambiguous):
+                        self._runner._start(lease._release_plan()).add_done_callback(_forget)
+                    raise
 
     async def _try_acquire_aio(self) -> Any:
         return await self._runner._start(self._try_plan(self._new_aio()))
@@ -152,7 +158,7 @@ class AioBlock(Leased):
             if error is None:
                 raise
         if is_ours:
-            raise lease._failure or Lost("the lease is over")
+            raise again(lease._failure) if lease._failure is not None else Lost("the lease is over")
 
 
 class AioLock(AioBlock, LockPlans):

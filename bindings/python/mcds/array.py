@@ -94,8 +94,12 @@ class ArrayPlans(Structure):
         context = ffi.new_handle(changing)
 
         def take(code: int, out: Any) -> None:
-            if code == RAISED and changing.raised is not None:
-                raise changing.raised
+            raised, changing.raised = changing.raised, None
+            try:
+                if code == RAISED and raised is not None:
+                    raise raised
+            finally:
+                del raised  # its traceback refers to this frame
             check(code)
 
         return Plan(lib.mcds_array_change_by, lib.mcds_array_change_by_start,

@@ -44,6 +44,8 @@ async def to_its_end(future: "asyncio.Future[T]") -> T:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([future])
         raise
+    finally:
+        del future  # it keeps the exception, whose traceback refers to this frame
 
 
 #: A weak reference to the __exit__ or __aexit__ of the with statement that this thread began last.

@@ -207,10 +207,14 @@ class CachePlans(Structure):
         value = new_value()
 
         def take(code: int, out: Any) -> Optional[bytes]:
+            raised, filling.raised = filling.raised, None
+            try:
+                if code not in (0, NOT_FOUND) and raised is not None:
+                    raise raised
+            finally:
+                del raised  # its traceback refers to this frame
             if code == NOT_FOUND:
                 return None
-            if code != 0 and filling.raised is not None:
-                raise filling.raised
             if code != 0:
                 raise failure_of(code, value)
             return read_value(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import threading
+import weakref
 from typing import Any, Callable, Hashable, List, NoReturn, Tuple
 
 from ._binding import ffi, lib
@@ -29,7 +30,7 @@ class Bound:
 class Opened:
     """A handle of C. It is closed when nothing refers to it, so never during a call."""
 
-    __slots__ = ("handle", "noun", "name", "options", "kept")
+    __slots__ = ("handle", "noun", "name", "options", "kept", "__weakref__")
 
     def __init__(self, handle: Any, noun: str, name: bytes, options: Any = None, kept: Any = None) -> None:
         self.handle = handle
@@ -64,6 +65,7 @@ class Core:
         self.timeout_ms: int = options.timeout_ms
         self._lock = threading.Lock()
         self._opened: "collections.OrderedDict[Hashable, Opened]" = collections.OrderedDict()
+        self._adopted: "weakref.WeakSet[Opened]" = weakref.WeakSet()
         self._exact: List[Opened] = []
         self._at_close: List[Callable[[], None]] = []
 
@@ -89,6 +91,14 @@ class Core:
                 self._opened.popitem(last=False)
             return opened
 
+    def adopt(self, opened: Opened) -> Opened:
+        """Close a handle that nobody else opens with the store."""
+        with self._lock:
+            if self.handle is ffi.NULL:
+                raise closed(opened.noun, opened.name)
+            self._adopted.add(opened)
+        return opened
+
     def at_close(self, function: Callable[[], None]) -> None:
         with self._lock:
             self._at_close.append(function)
@@ -104,7 +114,7 @@ class Core:
             raise
         if failures:
             note(failures[0], failures[1:])
-            raise failures[0]
+            raise failures.pop(0)
 
     def _end(self, failures: List[Error]) -> None:
         """Close everything. It is safe to repeat this after an interrupt, and in several threads."""
@@ -121,9 +131,9 @@ class Core:
                 if handle != ffi.NULL:
                     check(lib.mcds_counter_flush(handle))
             except Error as error:
-                failures.append(error)
+                failures.append(error.with_traceback(None))  # which refers to this frame
             counter.close()
-        for opened in list(self._opened.values()):
+        for opened in [*self._opened.values(), *self._adopted]:
             opened.close()
         self._at_close.clear()
         self._exact.clear()

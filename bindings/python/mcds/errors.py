@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Dict, List, NoReturn, Type
 
@@ -228,6 +229,14 @@ def check(code: int) -> None:
     """Raise unless the call has succeeded."""
     if code != 0:
         raise error_of(code)
+
+
+def again(error: Error) -> Error:
+    """A failure that is kept and raised each time it is asked for, without the tracebacks of before: a
+    traceback refers to the frames, and a frame to the object that keeps the failure."""
+    fresh = copy.copy(error)
+    fresh.__cause__ = error.__cause__
+    return fresh
 
 
 def note(error: BaseException, others: List[Error]) -> None:

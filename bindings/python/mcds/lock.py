@@ -15,8 +15,8 @@ from typing import Any, Iterator, List, Optional, Tuple, Type, TypeVar
 from ._binding import ffi, lib
 from .block import ending, statement, surely
 from .core import Bound, Core, Opened
-from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, check, closed,
-                     error_of, text)
+from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, again, check,
+                     closed, error_of, text)
 from .handle import handle_in, new_place
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms,
                    as_short_option_ms, encode_name, new_options, new_sized, started, store_of,
@@ -126,10 +126,14 @@ class Tenure(Bound):
 
     def __init__(self, opened: Opened, held: Any) -> None:
         self._opened = opened
-        self._handle = opened.handle
         self._held = held
         self._lease = held
         self._failure: Optional[Error] = None
+
+    @property
+    def _handle(self) -> Any:
+        """Of C. Invalid: the store is closed."""
+        return self._opened.handle
 
     @property
     def fence(self) -> int:
@@ -149,27 +153,36 @@ class Tenure(Bound):
     def check(self) -> None:
         """Raise Lost where the lease has ended. Call it before what must not be done twice."""
         if self._failure is not None:
-            raise self._failure
+            raise again(self._failure)
         if self.remaining == 0:
             raise Lost(f"{self._calls.noun} {self._opened.name!r}: the lease is over")
 
     def _judge(self, error: Error) -> None:
         """What a renewal that has failed says about the lease."""
-        if isinstance(error, (Lost, Expired)) or self.remaining == 0:
-            self._failure = error if isinstance(error, Lost) else Lost(str(error))
+        if isinstance(error, Invalid):  # the store is closed
+            return
+        if isinstance(error, (Lost, Expired)) or not self._is_held():
+            self._failure = again(error) if isinstance(error, Lost) else Lost(str(error))
 
-    def _give_back(self, code: int) -> Iterator[Plan[Any]]:
-        """For an acquisition whose caller does not get the lease."""
-        if code == lib.MCDS_AMBIGUOUS or self.remaining > 0:
-            yield self._release_plan()
+    def _is_held(self) -> bool:
+        """Whether time is left, and the store is open."""
+        try:
+            return self.remaining > 0
+        except Invalid:
+            return False
+
+    def _give_back(self, handle: Any, code: int) -> Iterator[Plan[Any]]:
+        """For an acquisition whose caller does not get the lease. The store may be closed meanwhile."""
+        if code == lib.MCDS_AMBIGUOUS or self._calls.remaining_ms(handle, self._held) > 0:
+            yield self._release_plan(handle)
 
     def _renew_plan(self) -> Plan[None]:
         return Plan(self._calls.renew, self._calls.renew_start, (self._handle, self._held),
                     take_none)
 
-    def _release_plan(self) -> Plan[None]:
+    def _release_plan(self, handle: Any = None) -> Plan[None]:
         return Plan(self._calls.release, self._calls.release_start,
-                    (self._handle, self._held), take_none)
+                    (handle or self._handle, self._held), take_none)
 
     def _export(self) -> str:
         if self._calls is not LOCK_CALLS:
@@ -179,7 +192,8 @@ class Tenure(Bound):
         return str(ffi.string(out).decode())
 
     def __repr__(self) -> str:
-        return f"<mcds.{type(self).__name__} fence {self.fence}, {self.remaining:.3f} s>"
+        left = f"{self.remaining:.3f} s" if self._is_held() else "not held"
+        return f"<mcds.{type(self).__name__} fence {self.fence}, {left}>"
 
 
 #: A kind of tenure.
@@ -235,6 +249,8 @@ class Lease(Tenure):
                 try:
                     self._renew_plan().wait()
                     pause = lease_ms / 3000
+                except Invalid:  # the store is closed
+                    return
                 except Error as error:
                     self._judge(error)
                     pause = lease_ms / 20000
@@ -246,7 +262,7 @@ def import_lease(core: Core, opened: Opened, token: Bytes) -> Tuple[Opened, Any]
     if core.handle is ffi.NULL:
         raise closed("lock", opened.name)
     check(lib.mcds_lock_import(core.handle, opened.name, encode_name(token), place, lease))
-    return Opened(handle_in(place), "lock", opened.name), lease
+    return core.adopt(Opened(handle_in(place), "lock", opened.name)), lease
 
 
 def take_tenure(code: int, tenure: H) -> Optional[H]:
@@ -277,15 +293,17 @@ class Leased(Structure):
 
     def _acquire_plan(self, tenure: Tenure, wait_ms: int) -> Plan[None]:
         """Wait up to `wait_ms` for the lease."""
+        handle = self._opened.handle
         return Plan(self._acquiring.acquire, self._acquiring.acquire_start,
-                    (self._opened.handle, wait_ms, tenure._held), take_none, tenure,
-                    give_back=tenure._give_back, repeats=True, made_by=(self, None, (), {}))
+                    (handle, wait_ms, tenure._held), take_none, tenure,
+                    give_back=functools.partial(tenure._give_back, handle), repeats=True, made_by=(self, None, (), {}))
 
     def _try_plan(self, tenure: H) -> Plan[Optional[H]]:
         """Acquire the lease, or None where others hold it."""
+        handle = self._opened.handle
         return Plan(self._acquiring.try_acquire, self._acquiring.try_acquire_start,
-                    (self._opened.handle, tenure._held), take_tenure, tenure,
-                    give_back=tenure._give_back, made_by=(self, None, (), {}))
+                    (handle, tenure._held), take_tenure, tenure,
+                    give_back=functools.partial(tenure._give_back, handle), made_by=(self, None, (), {}))
 
 
 class LockPlans(Leased):
@@ -366,9 +384,12 @@ class Block(Leased):
                 error = error_of(code)
                 plan.failure(error)
                 if until is not None and time.monotonic() >= until or not goes_on(error, wait):
-                    raise error
+                    try:
+                        raise error
+                    finally:
+                        del error  # its traceback refers to this frame
         except BaseException as failure:
-            if isinstance(failure, Ambiguous) or lease.remaining > 0:
+            if isinstance(failure, Ambiguous) or lease._is_held():
                 surely(lease.release)
             raise
 

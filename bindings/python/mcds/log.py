@@ -151,6 +151,8 @@ class LogPlans(Structure):
         [b'one']
         >>> cursor = mcds.LogCursor.load(cursor.save())
         """
+        if not isinstance(cursor, LogCursor):
+            raise TypeError(f"cursor must be a LogCursor, not {type(cursor).__name__}")
         buffer = new_buffer(PART)
 
         def take(code: int, out: Any) -> "builtins.list[Event]":

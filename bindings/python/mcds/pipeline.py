@@ -57,9 +57,12 @@ class Result(Bound, Generic[T]):
         """Wait, and return the result or raise the failure."""
         if not self._is_done:
             self._pipeline._wait_for(self)
-        if self._error is not None:
-            raise self._error
-        return self._value
+        if self._error is None:
+            return self._value
+        try:
+            raise self._error.with_traceback(None)
+        finally:
+            del self  # it keeps the exception, whose traceback refers to this frame
 
     def exception(self) -> Optional[BaseException]:
         """Wait, and return the failure, or None."""
@@ -161,7 +164,8 @@ class Pipeline(Bound):
             try:
                 result._value = plan.take(completion.result, plan.out)
             except BaseException as raised:
-                result._error = error = plan.failure(raised)
+                # Without a traceback, which refers to this frame.
+                result._error = error = plan.failure(raised).with_traceback(None)
                 self._failure = self._failure or error
                 if plan.is_in_doubt(completion.result):
                     in_doubt.append(plan)
@@ -213,5 +217,9 @@ class Pipeline(Bound):
                 raise
         finally:
             self.close()
-        if error is None and self._check_results and self._failure is not None:
-            raise self._failure
+        failure, self._failure = self._failure, None
+        try:
+            if error is None and self._check_results and failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback refers to this frame

@@ -235,9 +235,12 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
                 plan.end_claim(code)
             plan.made_by = (self, build, args, kwargs)
             failure = plan.failure(error)
-            if failure is not error:
-                raise failure from None
-            raise
+            try:
+                if failure is not error:
+                    raise failure from None
+                raise
+            finally:
+                del failure  # its traceback refers to this frame
 
     return method
 
@@ -414,7 +417,7 @@ def as_time_ms(when: Optional[When], name: str) -> int:
     try:
         ms = when * 1000
         fits_in = -(1 << 62) < ms < 1 << 62
-    except TypeError:
+    except (TypeError, OverflowError):  # the latter of a timedelta
         raise TypeError(f"{name} must be a datetime or a Unix time, not {type(when).__name__}") from None
     if not fits_in:
         raise ValueError(f"{name} is not a number, or is too far from 1970")

@@ -155,6 +155,10 @@ class Store(Bound):
 
         If several writes fail, the first exception is raised, and its `__notes__` name the others.
         The store is closed in this case too.
+
+        Close a store after the blocks that use it. A lease, a permit or a claim that is still held is not
+        released: it ends with its ttl, and its calls and the end of its block raise Invalid. A pipeline
+        or an iteration that is not closed keeps the file or the connections open until it is.
         """
         self._core.close()
 

@@ -70,7 +70,7 @@ def keep_failure(scan: Callable[[Any], int], buffer: Any, failures: List[Error])
     try:
         check_scan(scan(buffer), buffer)
     except Error as error:
-        failures.append(error)
+        failures.append(error.with_traceback(None))  # which refers to this frame
 
 
 def work(scan: Callable[[Any], int], buffer: Any, failures: List[Error],

@@ -7,7 +7,7 @@ from typing import (Any, AsyncIterator, ItemsView, Iterator, List, MutableMappin
 
 from ._binding import ffi, lib
 from .core import Core, Opened
-from .errors import Error, NotFound, error_of
+from .errors import Error, NotFound, again, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, awaited,
                    encode, encode_name, fits, known, new_options, new_struct, new_value, planned, read_value,
                    started, take_flag, take_found, take_new, take_none, take_number, waiting)
@@ -140,6 +140,8 @@ class TablePlans(Structure):
         ...     for key, value in s.table("hosts").page(cursor):
         ...         pass
         """
+        if not isinstance(cursor, Cursor):
+            raise TypeError(f"cursor must be a Cursor, not {type(cursor).__name__}")
         buffer = new_buffer(PART)
         state = new_struct("mcds_table_cursor", position=cursor.position, done=cursor.done)
 
@@ -204,7 +206,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
         while not cursor.done:
             yield from self.page(cursor)
         if cursor.lost is not None:
-            raise cursor.lost
+            raise again(cursor.lost)
 
     def __iter__(self) -> Iterator[bytes]:
         return (key for key, _ in self.pairs())
@@ -311,7 +313,7 @@ class AioTable(TablePlans):
             for entry in await self.page(cursor):
                 yield entry
         if cursor.lost is not None:
-            raise cursor.lost
+            raise again(cursor.lost)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for key, _ in self.items():

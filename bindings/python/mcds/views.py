@@ -95,6 +95,9 @@ def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
     >>> sum(saved.values())
     3
     """
+    for option, function in (("load", load), ("save", save)):
+        if not callable(function):
+            raise TypeError(f"{option} must be a function, not {type(function).__name__}")
     callbacks = Callbacks(load, save)
     context = ffi.new_handle(callbacks)
     flush_ms = as_short_option_ms(flush, "flush")
@@ -111,10 +114,13 @@ class ViewsPlans(Structure):
 
         def take(code: int, out: Any) -> Any:
             raised: Optional[BaseException] = getattr(kept[0], callback).take()
-            if code != 0 and raised is not None and not isinstance(raised, Exception):
-                raise raised  # an interrupt
-            if code != 0:
-                raise error_of(code) from raised
+            try:
+                if code != 0 and raised is not None and not isinstance(raised, Exception):
+                    raise raised  # an interrupt
+                if code != 0:
+                    raise error_of(code) from raised
+            finally:
+                del raised  # its traceback refers to this frame
             return None if out is None else out[0]
 
         return Plan(call, start, (self._opened.handle, *arguments), take, out)
