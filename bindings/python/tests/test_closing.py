@@ -66,12 +66,14 @@ def save(s: mcds.Store, save: Any) -> None:
 
 
 def pipeline(s: mcds.Store) -> None:
+    s.table("t").put("a", "x")
     with s.pipeline() as p:
-        p.counter("c").add(-1)
+        p.table("t").incr("a")
 
 
 def pipeline_result(s: mcds.Store) -> None:
-    s.pipeline().counter("c").add(-1).result()
+    s.table("t").put("a", "x")
+    s.pipeline().table("t").incr("a").result()
 
 
 def in_a_loop(call: Callable[[Any], Any]) -> Callable[[mcds.Store], Any]:
