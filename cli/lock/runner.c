@@ -271,16 +271,17 @@ static int report_not_started(const struct runner *runner, int status, const cha
     return status;
 }
 
-/* A terminal sends Ctrl-C only to COMMAND's group. main passes it on to the script of mcds. */
+/* A terminal sends Ctrl-C only to its foreground group. Where that is the group of COMMAND, the signal
+ * ends mcds too, and main passes it on to the script of mcds. */
 static void take_interrupt(struct runner *runner)
 {
     int status = runner->child.wait_status;
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if ((number != SIGINT && number != SIGQUIT) || runner->ended_by != 0)
+    if ((number != SIGINT && number != SIGQUIT) || !runner->child.had_terminal ||
+        runner->ended_by != 0)
         return;
     runner->ended_by = number;
-    if (runner->child.had_terminal)
-        runner->session->keyboard_signal = number;
+    runner->session->keyboard_signal = number;
 }
 
 /* Starts the command line if only the release has reported the loss, and waits for its end. */

@@ -151,8 +151,10 @@ const struct verb leader_verbs[] = {
          "becomes the leader, and this one waits again after --rest. SIGINT, SIGTERM, SIGHUP "
          "and "
          "SIGQUIT are passed on to COMMAND, and mcds ends when COMMAND has ended. SIGUSR1 and "
-         "SIGUSR2 are passed on too, and mcds continues. mcds also ends if COMMAND cannot be "
-         "run. While the store does not answer, mcds says so once and waits."},
+         "SIGUSR2 are passed on too, and mcds continues. mcds also ends if Ctrl-C or Ctrl-\\ "
+         "on "
+         "the terminal kills COMMAND, or if COMMAND cannot be run. While the store does not "
+         "answer, mcds says so once and waits."},
     {.word = "who",
      .arguments = takes_name,
      .overlap = OVERLAP_NEVER,

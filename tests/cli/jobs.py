@@ -149,6 +149,16 @@ class QueueTest(ProcessTest):
         self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("waiting", 1)])
         self.assertIn("job 0.0: the command was ended at try 1: the job is due again at once", worker.stderr.read())
 
+    def test_a_command_that_dies_of_its_own_interrupt(self):
+        """Without a terminal, the job is due again after the delay, and the worker continues."""
+        for number in (signal.SIGINT, signal.SIGQUIT):
+            self.push("a", "b")
+            worker = self.worker("--delay", "1h", "--max-jobs", "2",
+                                 program=["sh", "-c", f"ulimit -c 0; kill -{number.value} $$"])
+            self.assertEqual(self.end(worker), 128 + number)
+            self.assertEqual(worker.stderr.read().count(f"the command was killed by signal {number.value} at try 1: "
+                                                        "the job is due again in 1h"), 2)
+
     def test_a_signal_at_the_last_try(self):
         """The job is dead, and the message says so."""
         self.push("a")

@@ -168,11 +168,14 @@ class LeaderTest(ProcessTest):
         self.assertEqual(self.who(), "")
         self.assertEqual(self.terms(), [])
 
-    def test_ctrl_c_ends_it(self):
-        """A terminal sends it to the command alone, which dies of it."""
+    def test_a_command_that_dies_of_its_own_interrupt(self):
+        """Without a terminal, that ends the command alone."""
         for name, number in (("INT", signal.SIGINT), ("QUIT", signal.SIGQUIT)):
-            done = self.run_to_end("leader", "run", "job", "--", "sh", "-c", f"ulimit -c 0; kill -{name} $$")
-            self.assertEqual(done.returncode, 128 + number)
+            leader = self.start("leader", "run", "job", "--rest", "10ms", "--", "sh", "-c", f"ulimit -c 0; kill -{name} $$")
+            self.wait_said(leader, f"leads no more (exit code {128 + number}); waits for the lead after 10ms")
+            self.wait_said(leader, "leads, with fence")
+            leader.terminate()
+            self.end(leader)
 
     def test_once(self):
         done = self.run_to_end("leader", "run", "job", "--once", "--", "sh", "-c", 'echo "$MCDS_LOCK_NAME"; exit 3')

@@ -245,6 +245,20 @@ class TerminalTest(unittest.TestCase):
             self.assertEqual(self.exit_code(), -signal.SIGINT, words)
             self.assertNotIn("round", self.seen)
 
+    def test_the_keyboard_ends_a_worker_and_a_leader(self):
+        """Although the signal reaches only COMMAND."""
+        subprocess.run([MCDS, "queue", "push", "jobs", "a", "b"], env=self.fixture.environment(MCDS), check=True,
+                       stdout=subprocess.DEVNULL)
+        for key, number in (("\x03", signal.SIGINT), ("\x1c", signal.SIGQUIT)):
+            for words in ("queue work jobs", "leader run l"):
+                self.start("sh", "-c", f"ulimit -c 0; exec mcds {words} -- sh -c 'echo ready; {FOREVER}'")
+                self.expect("ready")
+                self.type(key)
+                self.assertEqual(self.exit_code(), -number, words)
+                if words.startswith("queue"):
+                    self.assertIn("the job is due again at once", self.seen)
+                self.seen = ""
+
     def test_a_script_goes_on_after_a_command_that_bears_the_keyboard(self):
         self.start("bash", "-c", "mcds lock job -- sh -c 'trap \"exit 3\" INT; echo ready; " + FOREVER + "'; echo code $?")
         self.expect("ready")
