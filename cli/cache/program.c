@@ -33,6 +33,29 @@ struct running {
     int64_t renew_at_ms;
 };
 
+/* Starts a script without an interpreter with sh, which searches PATH and then runs it as execvp does.
+ * Returns 0 or an errno. */
+static int spawn_script(pid_t *pid_out, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const *words)
+{
+    static char shell[] = "sh";
+    static char option[] = "-c";
+    static char line[] = "exec \"$0\" \"$@\"";
+    size_t count = 0;
+    while (words[count] != NULL)
+        count++;
+    char **all = calloc(count + 4, sizeof *all);
+    if (all == NULL)
+        return ENOMEM;
+    all[0] = shell;
+    all[1] = option;
+    all[2] = line;
+    memcpy(all + 3, words, count * sizeof *all);
+    int reason = posix_spawn(pid_out, "/bin/sh", actions, attributes, all, environ);
+    free(all);
+    return reason;
+}
+
 /* Starts it with the signal actions and the mask that mcds was started with. Returns 0 or an errno. */
 static int start(const struct session *session, char *const *words, int output,
                  struct running *running)
@@ -61,6 +84,8 @@ static int start(const struct session *session, char *const *words, int output,
         reason = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     if (reason == 0)
         reason = posix_spawnp(&running->pid, words[0], &actions, &attributes, words, environ);
+    if (reason == ENOEXEC)
+        reason = spawn_script(&running->pid, &actions, &attributes, words);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)posix_spawnattr_destroy(&attributes);
     return reason;
