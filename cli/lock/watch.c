@@ -14,10 +14,24 @@
 #define NS_PER_S INT64_C(1000000000)
 #define OWN_FILES 4
 
-/* Signals that end mcds are passed on, as are SIGUSR1 and SIGUSR2, which are for COMMAND alone. One
- * that was ignored at the start stays ignored (nohup). */
+/* Signals that end mcds are passed on, as are SIGUSR1 and SIGUSR2, which are for COMMAND alone. */
 static const int watched[] = {SIGCHLD, SIGCONT, SIGTERM, SIGINT,
                               SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2};
+
+bool watch_is_ending(int number)
+{
+    return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT ||
+           number == SIGKILL;
+}
+
+/* One that was ignored at the start, as by nohup, stays ignored. The kernel would keep it for us if it
+ * were blocked. */
+static bool is_ignored(int number)
+{
+    struct sigaction action;
+    return watch_is_ending(number) && sigaction(number, NULL, &action) == 0 &&
+           action.sa_handler == SIG_IGN;
+}
 
 bool watch_open(struct watch *watch, const struct sigaction *pipe_before,
                 const struct sigaction *size_before)
@@ -32,7 +46,8 @@ bool watch_open(struct watch *watch, const struct sigaction *pipe_before,
     sigset_t set;
     (void)sigemptyset(&set);
     for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++)
-        (void)sigaddset(&set, watched[i]);
+        if (!is_ignored(watched[i]))
+            (void)sigaddset(&set, watched[i]);
     watch->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     watch->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     (void)sigaddset(&set, SIGTTOU); /* so that we can take the terminal back */
@@ -62,12 +77,6 @@ bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd, struct r
     if (relay != NULL)
         relay_move(relay, waited + OWN_FILES);
     return (waited[2].revents & POLLIN) != 0;
-}
-
-bool watch_is_ending(int number)
-{
-    return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT ||
-           number == SIGKILL;
 }
 
 bool watch_is_mistake(int number)

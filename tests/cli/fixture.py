@@ -138,8 +138,8 @@ class ProcessTest(unittest.TestCase):
         self.environment = self.fixture.environment(self.mcds)
         self.work = tempfile.mkdtemp(dir=self.fixture.folder)
 
-    def start(self, *arguments):
-        process = subprocess.Popen([self.mcds, *arguments], env=self.environment, cwd=self.work, stdin=subprocess.PIPE,
+    def start(self, *arguments, through=()):
+        process = subprocess.Popen([*through, self.mcds, *arguments], env=self.environment, cwd=self.work, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.finish, process)
         return process

@@ -27,6 +27,10 @@ HELD = {"lock": r"lock 'x': release: {}; the lock {} by itself{}",
                r"\({}{}\)"}
 
 
+IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+IGNORING = ("sh", "-c", "trap '' TERM INT HUP QUIT; exec \"$@\"", "sh")
+
+
 class RunnerTest(ProcessTest):
     store, mcds = STORE, MCDS
 
@@ -61,6 +65,24 @@ class RunnerTest(ProcessTest):
             wanted = HELD[thing].format(cause, "was not released, and expires", advice)
         self.assertEqual(self.end(process), code)
         self.assertRegex(process.stderr.read(), f"^mcds: {wanted}\n$")
+
+    def test_signals_that_were_ignored(self):
+        """They end neither mcds nor COMMAND, and the next COMMAND runs."""
+        self.push()
+        self.push()
+        kills = "; ".join(f"kill -{number.value} $$" for number in IGNORED)
+        for words in (["queue", "work", "x", "--may-lose"], ["-q", "leader", "run", "x", "--rest", "10ms"]):
+            with self.subTest(words[1]):
+                process = self.start(*words, "--", "sh", "-c", f"echo runs; read -r _ <go; {kills}; echo ends",
+                                     through=IGNORING)
+                self.assertEqual(process.stdout.readline(), "runs\n")
+                for number in IGNORED:
+                    process.send_signal(number)
+                self.go()
+                self.assertEqual(process.stdout.readline(), "ends\n")
+                self.assertEqual(process.stdout.readline(), "runs\n")
+                process.kill()
+                self.assertEqual(process.stdout.read(), "")
 
     @unittest.skipUnless(STORE == "lmdb", "a file that is removed: this store has no file")
     def test_a_file_that_is_removed_meanwhile(self):
@@ -143,6 +165,20 @@ class RunnerTest(ProcessTest):
             file.write(text)
         os.chmod(path, mode)
         return path
+
+    def test_a_script_without_an_interpreter(self):
+        """Each verb runs it with sh, also if it is found in PATH."""
+        path = self.write_program("plain", "echo \"<$1>\"\n")
+        self.environment["PATH"] += ":" + self.work
+        verbs = [words for words, _ in VERBS] + [["limit", "run", "l", "--rate", "1000/s"], ["cache", "get", "c", "k"],
+                                                 ["cache", "hold", "c", "k"]]
+        for program in path, "plain":
+            self.push()
+            for words in verbs:
+                with self.subTest(program=program, verb=words[:2]):
+                    done = self.run_to_end(*words, "--", program, "a b")
+                    self.assertEqual((done.returncode, done.stdout), (0, "<a b>\n"), done)
+            self.run_to_end("cache", "forget", "c", "k")
 
     def bad_programs(self):
         """Each with what is said of it, and the exit code."""
