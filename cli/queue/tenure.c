@@ -139,12 +139,21 @@ static int worker_acquire(struct tenure *tenure, uint32_t wait_ms)
     return result;
 }
 
+/* Whether this result says that the store has lost the part of the job: no later call may say it. */
+static bool is_gone(int result)
+{
+    return result == MCDS_LOST && mcds_last_error()->cause == MCDS_CAUSE_GONE;
+}
+
 static int worker_renew(void *handle, mcds_permit *permit)
 {
     struct worker *worker = handle;
     int result = mcds_queue_longer(worker->queue, &worker->job);
     if (result == MCDS_OK)
         permit->lease.deadline_ns = worker->job.deadline_ns;
+    worker->is_claim_gone = is_gone(result);
+    if (worker->is_claim_gone)
+        losses_add(&worker->losses, worker->command);
     return result;
 }
 
@@ -170,8 +179,7 @@ static int worker_release(void *handle, mcds_permit *permit)
         (void)poll(NULL, 0, TELL_PAUSE_MS);
         result = tell_end(worker);
     }
-    /* No later call may report the loss. */
-    worker->is_gone = result == MCDS_LOST && mcds_last_error()->cause == MCDS_CAUSE_GONE;
+    worker->is_gone = is_gone(result);
     if (worker->is_gone)
         losses_add(&worker->losses, worker->command);
     /* Whatever the result, this worker is finished with the job. */

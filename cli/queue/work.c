@@ -42,6 +42,9 @@ static int work(struct runner *runner, struct worker *worker)
             break;
         }
         last = runner_run(runner);
+        if (worker->is_claim_gone && runner->is_lost) /* the runner has reported it */
+            worker->losses.told++;
+        worker->is_claim_gone = false;
         if (runner->end == RUNNER_NOT_RUN || runner->ended_by != 0)
             return last;
     }

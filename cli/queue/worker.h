@@ -20,6 +20,7 @@ struct worker {
     bool is_last; /* the last try: again makes the job dead */
     bool is_gone; /* the release has found that the store has lost the part of the job */
     uint64_t again_ms;
+    bool is_claim_gone; /* the last renewal has found that */
     struct losses losses;
     char how[128]; /* job, end and try, for the sentence after the release */
     char said[320];

@@ -406,6 +406,18 @@ class QueueTest(ProcessTest):
             failed = f"mcds: queue 'q': job [0-9.]*: the command has exited with 3 at try 1: the store has lost the job\n"
             self.assertRegex(worker.stderr.read(), "^" + ("" if code == "0" else failed) + lost + "$")
 
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file loses no part")
+    def test_a_renewal_that_finds_a_loss(self):
+        """The exit code says so also where a later job succeeds, and the sentence comes once."""
+        flush = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{self.fixture.socket}'); " \
+            "s.sendall(b'flush_all\\r\\n'); s.recv(9)"
+        lose = f'[ "$MCDS_JOB" = b ] && exit; {sys.executable} -c "$0"; {MCDS} -q queue push q b {LOSE}; exec sleep 1000'
+        self.push("a")
+        worker = self.worker("--visible", VISIBLE, "--max-jobs", "2", program=("sh", "-c", lose, flush))
+        self.assertEqual(self.end(worker), 79)
+        self.assertRegex(worker.stderr.read(), r"^mcds: queue 'q': the claim was lost; stopping the command "
+                         r"\([^\n]*the store has lost some of its jobs: [^\n]*\)\n$")
+
     @unittest.skipUnless(STORE == "memcached", "an lmdb file is not started later")
     def test_a_server_that_is_started_later(self):
         self.fixture.stop_server()
