@@ -25,8 +25,9 @@ static void *renew_when_asked(void *context)
     struct renewer *renewer = context;
     while (wait_for_byte(renewer->ask[0])) {
         renewer->result = tenure_renew(renewer->tenure);
-        (void)snprintf(renewer->said, sizeof renewer->said, "%s",
-                       renewer->result < 0 ? mcds_errmsg() : "");
+        renewer->said[0] = '\0';
+        if (renewer->result < 0)
+            describe_cause(renewer->said);
         uint64_t one = 1;
         if (write(renewer->answer, &one, sizeof one) != (ssize_t)sizeof one)
             break; /* the runner gets no answer and stops the group in time */

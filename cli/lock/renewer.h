@@ -6,9 +6,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "io/failure.h"
 #include "lock/tenure.h"
-
-#define RENEWER_MESSAGE_CAPACITY 512
 
 struct renewer {
     struct tenure *tenure;
@@ -17,9 +16,9 @@ struct renewer {
     int answer; /* readable when a renewal is done; -1: there is no thread yet */
     bool is_started;
     bool is_busy;
-    int result;                             /* of the last one */
-    char message[RENEWER_MESSAGE_CAPACITY]; /* its sentence, or "" */
-    char said[RENEWER_MESSAGE_CAPACITY]; /* used by the thread while a renewal is in flight */
+    int result;                     /* of the last one */
+    char message[FAILURE_CAPACITY]; /* its cause, or "" */
+    char said[FAILURE_CAPACITY];    /* used by the thread while a renewal is in flight */
 };
 
 /* Starts no thread, because most commands end before the first renewal. */

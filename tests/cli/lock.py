@@ -377,7 +377,7 @@ class LockTest(ProcessTest):
         self.assertEqual(self.mark(), "TERM\n")
         # Without the brackets: on a slow machine, where the first try to renew is still under way.
         self.assertRegex(holder.stderr.read(),
-                         r"cannot be renewed; stopping the command( \(lock 'job': renew: .+\))?\n$")
+                         r"cannot be renewed; stopping the command( \(/.+\))?\n$")
 
     @unittest.skipUnless(STORE == "memcached", "an lmdb file is not restarted")
     def test_server_that_forgets(self):
