@@ -131,7 +131,8 @@ const struct verb top_verbs[] = {
          "New ones appear within seconds, or later if a listing takes long. To count a "
          "queue, top reads all its jobs; if that takes long, it does so less often. "
          "--once prints one reading as lines. --json prints each reading as objects; that "
-         "of a queue also has the numbers of delayed, claimed and dead jobs."},
+         "of a queue also has the numbers of delayed, claimed and dead jobs. If a server does "
+         "not answer, --once prints what the other servers have, and exits with 69."},
     {.word = NULL},
 };
 

@@ -319,8 +319,11 @@ static void end_row(struct reading *reading, struct row *row, int result)
 static void read_rows(struct reading *reading)
 {
     mcds_completion done;
-    for (size_t i = 0; i < reading->count && start_row(reading, i); i++) {
-    }
+    size_t i = 0;
+    while (i < reading->count && start_row(reading, i))
+        i++;
+    for (; i < reading->count; i++)
+        forget(&reading->rows[i]);
     while (mcds_pipeline_next(reading->pipeline, &done) == MCDS_OK)
         end_row(reading, &reading->rows[done.tag], done.result);
 }

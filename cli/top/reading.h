@@ -71,7 +71,7 @@ struct reading {
     char log[1100];     /* the name of the log to show; "" = none */
     bool has_log;       /* one was chosen, or none */
     char *events;       /* its last ones, the newest first, one per line */
-    char trouble[300];  /* why the store was not read; "" = it was */
+    char trouble[300];  /* why a part was not read, or all; "" = all was */
     int trouble_result; /* of that, of the library */
     bool is_out_of_memory;
 };

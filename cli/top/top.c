@@ -239,7 +239,8 @@ static bool print_all(struct top *top)
     struct output *output = &top->session->output;
     const struct row **rows = view_order(&top->view, &top->reading, &count);
     for (size_t i = 0; i < top->reading.figure_count; i++)
-        print_figure(output, &top->reading.figures[i]);
+        if (top->reading.figures[i].is_current)
+            print_figure(output, &top->reading.figures[i]);
     for (size_t i = 0; rows != NULL && i < count && output_is_fine(output); i++)
         print_row(output, rows[i]);
     free(rows);
@@ -254,7 +255,7 @@ static bool pause_of(const struct top *top)
            (reader.revents & (POLLERR | POLLNVAL)) == 0;
 }
 
-/* Reports why the store was not read. */
+/* Reports why a part of the store was not read, or all of it. */
 static int report_trouble(const struct top *top)
 {
     char sentence[SENTENCE_MAX];
@@ -273,10 +274,10 @@ static int run_for_script(struct top *top)
         if (!pause_of(top))
             return STATUS_DONE;
         reading_take(&top->reading);
+        if (!print_all(top))
+            return refuse(top, STATUS_INTERNAL, "MCDS_NO_MEMORY", "top: out of memory");
         if (top->reading.trouble[0] != '\0')
             status = report_trouble(top);
-        else if (!print_all(top))
-            return refuse(top, STATUS_INTERNAL, "MCDS_NO_MEMORY", "top: out of memory");
         if (is_given(top->command, OPTION_ONCE))
             return status;
         if (!output_flush(output))

@@ -369,6 +369,23 @@ class ServerTest(TopTest):
                               text=True, check=False)
         self.assertEqual(done.returncode, 69, done)
 
+    def test_one_reading_of_the_servers_that_answer(self):
+        """Their figures and rows come first, then the sentence about the other one."""
+        second = Fixture(self.store).__enter__()
+        self.addCleanup(second.__exit__)
+        self.environment["MCDS_STORE"] = f"memcached://{self.fixture.socket},{second.socket}?connect_timeout=500&timeout=1000"
+        for i in range(16):
+            self.mcds("counter", "add", f"c{i}")
+        second.stop_server()
+        for words in (), ("--json",):
+            done = subprocess.run([MCDS, "top", "--once", "--interval", "10ms", *words], env=self.environment, capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual(done.returncode, 69, done)
+            self.assertIn(self.fixture.socket, done.stdout)
+            self.assertNotIn(f"commands\t{second.socket}", done.stdout)
+            self.assertRegex(done.stdout, r'"name":"c\d+","value":1,' if words else r"(?m)^counter\tc\d+\t1\t")
+            self.assertRegex(done.stderr, r"^mcds: top: [^\n]*" + re.escape(second.socket) + r"[^\n]*\n$")
+
     test_no_digit_is_cut = None
     test_objects = test_200x50_and_another_size = test_what_is_refused = test_a_stop_gives_the_terminal_back = None
     test_no_color_and_no_utf8 = test_keys = test_a_store_that_is_made_later = test_signals_give_the_terminal_back = None
