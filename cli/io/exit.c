@@ -13,8 +13,6 @@ int status_of(int result)
     case MCDS_IDLE:
         return STATUS_DONE;
     case MCDS_NOT_FOUND:
-    case MCDS_TOO_OLD:
-    case MCDS_TOO_FUTURE:
         return STATUS_NO;
     case MCDS_BUSY:
         return STATUS_BUSY;

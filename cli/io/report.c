@@ -238,19 +238,19 @@ static bool is_limited(const struct command *command, const struct answer *answe
            answer->limit.retry_ms > 0;
 }
 
-/* No call succeeds until the clocks of the machines are set, so the result is not a plain no. */
-static bool is_clock_wrong(const struct command *command, int result)
+/* Whether the time that the user gave is refused. If no time was given, a clock is wrong. */
+static bool is_time_refused(const struct command *command, int result)
 {
     return (result == MCDS_TOO_OLD || result == MCDS_TOO_FUTURE) &&
-           (command->noun->open == limit_open || command->noun->open == ids_open);
+           (is_given(command, OPTION_AT) || is_given(command, OPTION_TIMED));
 }
 
-static int status_of_command(const struct command *command, int result)
+int status_of_command(const struct command *command, int result)
 {
     bool is_refused = result == MCDS_EXISTS && command->verb->refused != NULL;
-    return is_refused                        ? STATUS_NO
-           : is_clock_wrong(command, result) ? STATUS_IO
-                                             : status_of(result);
+    return is_refused                         ? STATUS_NO
+           : is_time_refused(command, result) ? STATUS_DATA
+                                              : status_of(result);
 }
 
 static void print_done(struct output *output, const struct command *command,

@@ -18,6 +18,9 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
 void write_gaps(char sentence[SENTENCE_MAX], const struct command *command,
                 const mcds_log_info *info);
 
+/* The exit code for this result of `command`. */
+int status_of_command(const struct command *command, int result);
+
 /* Prints the outcome of one operation; `message` as above. Returns the exit code. */
 int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message);

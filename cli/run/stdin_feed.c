@@ -124,7 +124,7 @@ static void note_result(struct feed *feed, const struct command *command,
         return;
     char sentence[SENTENCE_MAX];
     write_sentence(sentence, command, answer, result, NULL);
-    int status = is_line ? STATUS_DATA : status_of(result);
+    int status = is_line ? STATUS_DATA : status_of_command(command, result);
     note_failure(feed, line, status, mcds_result_name(result), sentence);
     feed->is_over = !is_line;
 }

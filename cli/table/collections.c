@@ -181,9 +181,11 @@ const struct verb log_verbs[] = {
      .start = log_put,
      .print = log_print_put,
      .done = "put",
-     .help = "Put events into the log. The first put makes the log and sets its options; a "
-             "later put with other options is refused. With the default options the clocks of "
-             "writers and readers may differ by up to 70 minutes."},
+     .help =
+         "Put events into the log. The first put makes the log and sets its options; a "
+         "later put with other options is refused. Exits with 65 if the log refuses the time "
+         "that was given with --at or --timed: the event is not put. With the default "
+         "options the clocks of writers and readers may differ by up to 70 minutes."},
     {.word = "scan",
      .arguments = takes_name,
      .options = OPTIONS(OPTION_FROM, OPTION_TO, OPTION_LIMIT, OPTION_NEWEST_FIRST, RAW),

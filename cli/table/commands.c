@@ -176,8 +176,10 @@ static const struct verb online_verbs[] = {
      .start = online_beat,
      .print = print_counted,
      .done = "counted",
-     .help = "Report that VISITOR is active. Prints 'counted', or 'known' when this bucket has "
-             "counted VISITOR before."},
+     .help =
+         "Report that VISITOR is active. Prints 'counted', or 'known' when this bucket has "
+         "counted VISITOR before. Exits with 74, and counts nothing, if a beat of VISITOR is "
+         "more than 31 buckets later: then a clock is wrong."},
     {.word = "get",
      .arguments = takes_names,
      .options = OPTIONS(WINDOW),
