@@ -1,5 +1,5 @@
-/* Runner: what it does with the store before and after COMMAND: opens and closes the structure of the
- * lease, releases the lease, and reports what follows if that fails. */
+/* Runner: opens and closes the structure of the lease, releases the lease after COMMAND, and reports a
+ * release that fails. */
 #include <stdio.h>
 
 #include "io/exit.h"

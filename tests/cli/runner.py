@@ -1,5 +1,5 @@
-"""The verbs that run COMMAND while they hold something: what they say and exit with when they cannot give it back,
-which signals end them, and what they do if COMMAND cannot be run or the file of the store is replaced."""
+"""The verbs that run COMMAND while they hold something: their messages and exit codes if the release fails, the
+signals that end them, and a COMMAND that cannot be run or a file of the store that is replaced."""
 
 import os
 import signal
@@ -181,7 +181,7 @@ class RunnerTest(ProcessTest):
             self.run_to_end("cache", "forget", "c", "k")
 
     def bad_programs(self):
-        """Each with what is said of it, and the exit code."""
+        """Each has its message and its exit code."""
         missing, denied = "No such file or directory", "Permission denied"
         script = self.write_program("broken-program", "#! /no/such -x\n")
         self.environment["PATH"] += ":" + self.work

@@ -1,4 +1,4 @@
-"""Arguments that C cannot take: which one it is, and what it must be.
+"""Names an argument that C cannot take, and says what it must be.
 
 Only a failed call looks for them. So a call that succeeds costs nothing more.
 """

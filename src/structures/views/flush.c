@@ -37,8 +37,8 @@ struct views_flush {
     uint64_t mark; /* the new one: the last interval that has settled, and is saved */
     struct mcds__views_listing listing;
     struct mcds__views_unsaved unsaved;
-    /* Of the first page that was not saved; if there is none, of the first list that could not be read.
-     * Its result is MCDS_OK: neither. */
+    /* The failure of the first page that was not saved or, if there is none, of the first list that
+     * could not be read. Result MCDS_OK: there was no failure. */
     struct views_failure {
         int result;
         const mcds_reason *why;
