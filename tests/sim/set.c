@@ -85,7 +85,7 @@ static enum fate fate_of(struct ledger *ledger, int result)
         return DOUBTFUL;
     case MCDS_LOST:
         ledger->lost++;
-        return DOUBTFUL;
+        return REFUSED;
     case MCDS_BUSY:
     case MCDS_TIMEOUT:
     case MCDS_UNAVAILABLE:

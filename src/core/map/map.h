@@ -343,7 +343,7 @@ void mcds__map_make_free(struct mcds__map_making *making, struct mcds__map *map)
  *   MCDS_AMBIGUOUS  once, not at all, or not yet; also if the structure was dropped or lost
  *                   meanwhile
  *   MCDS_NOT_FOUND  must_exist, and there is no root
- *   MCDS_LOST       the key that should hold the element is gone
+ *   MCDS_LOST       the key that should hold the element is gone; not executed
  *   others          not executed */
 #define MCDS__MAP_SMALL_ENTRY 72
 /* The add of the key of a flat map, the append, a read of the key, a read of the root. */
@@ -377,14 +377,14 @@ struct mcds__map_update {
     bool is_told;   /* the open number has shown the state of the key */
     bool removes;   /* its record is a removal */
     bool must_look; /* an append has not shown the state of the key */
-    uint8_t rootings;
-    uint8_t rejections;
+    uint8_t rootings, rejections;
     uint8_t refusals; /* by another number, in a row */
     uint8_t moves;
     mcds_cas_token token; /* of a look at the OPEN key, for the next append; all zero: none */
     uint32_t seen;        /* the flags of the key, with `token` */
     uint32_t depth;
     uint32_t deepest; /* to which an append was sent */
+    uint32_t copies;  /* of its record that this life may have */
     bool grows;       /* the update is done, and the key has grown */
     uint64_t hash;
     struct mcds__map_life life;

@@ -137,6 +137,10 @@ enum mcds__step mcds__map_finish(struct mcds__map_update *update,
                                  const mcds_reason *detail);
 enum mcds__step mcds__map_finish_failed(const struct mcds__map_update *update,
                                         struct mcds__operation *operation);
+/* The same after the search for its key has failed. If its key is lost and the marks of the keys
+ * that have moved hold all copies of its record, the record counts nowhere: it came after the moves. */
+enum mcds__step mcds__map_finish_unlocated(struct mcds__map_update *update,
+                                           struct mcds__operation *operation);
 enum mcds__step mcds__map_fail(struct mcds__map_update *update,
                                struct mcds__operation *operation, const mcds_reply *reply);
 enum mcds__step mcds__map_fail_append(struct mcds__map_update *update,

@@ -170,7 +170,7 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
     if (update->stage != UPDATE_LOCATING && update->moves++ == MCDS__MAP_MOVES_MAX)
         return mcds__map_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     update->stage = UPDATE_LOCATING;
-    update->place.keeps_loss = update->doubt;
+    update->place.keeps_loss = update->place.wants_value = update->doubt;
     enum mcds__step step = mcds__map_locate_step(&update->place, update->map, operation);
     if (step != MCDS__DONE)
         return step;
@@ -179,7 +179,7 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
     if (operation->result == MCDS_NOT_FOUND)
         return make(update, operation);
     if (operation->result != MCDS_OK)
-        return mcds__map_finish_failed(update, operation);
+        return mcds__map_finish_unlocated(update, operation);
     if (update->doubt && place->life.number != update->life.number)
         return mcds__map_finish_over(update, operation);
     mcds__map_update_set_life(update, &place->life);
@@ -393,7 +393,7 @@ static enum mcds__step take_making(struct mcds__map_update *update,
         return step;
     if (operation->result == MCDS_OK || making->doubt) {
         mcds__map_update_set_life(update, &making->life);
-        update->doubt = update->is_late = making->doubt;
+        update->copies = update->doubt = update->is_late = making->doubt;
     }
     update->stage = UPDATE_BEGIN;
     if (operation->result == MCDS_OK) {

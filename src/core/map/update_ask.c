@@ -49,6 +49,7 @@ void mcds__map_take_replies(struct mcds__map_update *update)
     const mcds_reply *appended = &update->requests[MCDS__MAP_APPEND].reply;
     mcds_request *look = &update->requests[MCDS__MAP_LOOK];
     update->is_told = false;
+    update->copies += appended->outcome == MCDS_OUT_OK || appended->outcome == MCDS_OUT_UNKNOWN;
     if (appended->outcome == MCDS_OUT_UNKNOWN)
         mcds__map_want_look(update->map, update->hash, update->depth);
     assert(update->requests[MCDS__MAP_APPEND].command == MCDS_APPEND);

@@ -156,5 +156,5 @@ void mcds__map_update_set_life(struct mcds__map_update *update,
     assert(!update->doubt); /* a record that may be in the earlier life is not repeated */
     update->life = *life;
     update->hash = mcds__map_hash(life->hash_key, update->element);
-    update->deepest = 0;
+    update->deepest = update->copies = 0;
 }

@@ -51,6 +51,34 @@ enum mcds__step mcds__map_finish_failed(const struct mcds__map_update *update,
     return update->doubt ? mcds__operation_doubt(operation) : MCDS__DONE;
 }
 
+/* How many copies of the record the marks hold that the search has read. */
+static uint32_t count_void_copies(const struct mcds__map_update *update,
+                                  const struct mcds__operation *operation)
+{
+    const struct mcds__map_place *place = &update->place;
+    uint32_t count = 0;
+    assert(place->wants_value && place->depth <= MCDS__MAP_DEPTH_MAX);
+    for (uint32_t depth = 0; depth <= place->depth; depth++) {
+        const mcds_request *request = &place->scratch->requests[depth];
+        const mcds_reply *reply = &request->reply;
+        if (reply->outcome == MCDS_OUT_OK &&
+            mcds__map_state_of(reply->flags) == MCDS__MAP_MOVED)
+            count += mcds__map_count_record(mcds__reply_value(&operation->batch, request),
+                                            request->key, reply->flags, update->writer,
+                                            update->seq);
+    }
+    return count;
+}
+
+enum mcds__step mcds__map_finish_unlocated(struct mcds__map_update *update,
+                                           struct mcds__operation *operation)
+{
+    bool is_part_lost = operation->result == MCDS_LOST && !update->place.lost_root;
+    if (update->doubt && is_part_lost && count_void_copies(update, operation) == update->copies)
+        update->doubt = update->is_late = false;
+    return mcds__map_finish_failed(update, operation);
+}
+
 enum mcds__step mcds__map_fail(struct mcds__map_update *update,
                                struct mcds__operation *operation, const mcds_reply *reply)
 {

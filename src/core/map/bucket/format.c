@@ -313,6 +313,23 @@ int mcds__map_open_head(mcds_bytes value, mcds_bytes key, uint32_t flags,
     return version == VERSION ? MCDS_OK : MCDS_UNSUPPORTED;
 }
 
+uint32_t mcds__map_count_record(mcds_bytes value, mcds_bytes key, uint32_t flags,
+                                uint64_t writer, uint32_t seq)
+{
+    struct mcds__map_head head;
+    struct mcds__map_record record;
+    mcds_bytes body;
+    size_t in_body;
+    uint32_t count = 0;
+    if (mcds__map_open_head(value, key, flags, &head) != MCDS_OK)
+        return 0;
+    size_t at = head.records_at;
+    while (at < value.length && mcds__map_next_body(value, head.key_sum, &at, &body) &&
+           mcds__map_begin_record(body, &in_body, &record))
+        count += record.writer == writer && record.seq == seq;
+    return count;
+}
+
 void mcds__map_seal_head(mcds_buffer *value, mcds_bytes key, uint32_t flags,
                          const struct mcds__map_head *head)
 {
