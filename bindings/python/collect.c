@@ -192,6 +192,20 @@ void mcds_py_buffer_end(mcds_py_buffer *buffer)
     (void)pthread_mutex_unlock(&buffer->mutex);
 }
 
+bool mcds_py_buffer_join(mcds_py_buffer *buffer, uint32_t wait_ms)
+{
+    struct timespec until = after_ms(wait_ms);
+    int late = 0;
+    if (buffer->process != getpid())
+        return true;
+    (void)pthread_mutex_lock(&buffer->mutex);
+    while (!buffer->has_ended && late == 0)
+        late = pthread_cond_timedwait(&buffer->changed, &buffer->mutex, &until);
+    bool has_ended = buffer->has_ended;
+    (void)pthread_mutex_unlock(&buffer->mutex);
+    return has_ended;
+}
+
 void mcds_py_buffer_stop(mcds_py_buffer *buffer)
 {
     if (buffer->process != getpid())

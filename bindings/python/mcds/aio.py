@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
+import queue
+import weakref
 from types import TracebackType
 from typing import Any, Deque, Dict, Generator, Iterator, List, Optional, Tuple, Type
 
@@ -13,7 +16,7 @@ from .array import AioArray, open_array
 from .cache import AioCache, open_cache
 from .core import Bound, Core
 from .counter import AioCounter, AioSumCounter, open_counter, open_exact, open_striped
-from .errors import Error, Invalid, check, error_of
+from .errors import Ambiguous, Error, Invalid, check, closed, error_of
 from .handle import handle_in, new_place
 from .ids import AioIds, open_ids
 from .limit import AioLimit, open_limit
@@ -39,7 +42,6 @@ class Operation(asyncio.Future[Any]):
     """The future of a call. If it is cancelled, the operation begins no further request."""
 
     driver: "Driver"
-    plan: Plan[Any]
     tag = 0  #: of the operation in the pipeline; 0: not started
 
     def cancel(self, msg: Optional[Any] = None) -> bool:
@@ -52,29 +54,37 @@ class Operation(asyncio.Future[Any]):
 class Claiming(Operation):
     """The future of a call that claims. If no caller gets the claim, it is given back."""
 
+    plan: Optional[Plan[Any]]
+
     def __await__(self) -> Generator[Any, None, Any]:
         try:
             return (yield from super().__await__())
         except asyncio.CancelledError:
             # The result had come, but the awaiting task was cancelled before it got the result.
-            if self.done() and not self.cancelled() and self.exception() is None:
+            if self.plan is not None and self.done() and not self.cancelled() and self.exception() is None:
                 self.driver.give_back(self.plan, 0)
             raise
         finally:
+            self.plan = None  # it keeps a handle, and the loop keeps this object for a while
             del self  # it keeps the exception, whose traceback refers to this frame
 
 
+#: An operation, and how it runs.
+Started = Tuple[Operation, Plan[Any]]
+
+
 class Driver:
-    """A pipeline in an event loop. Only the thread of the loop uses it."""
+    """A pipeline in an event loop. Only the thread of the loop uses it, and any thread closes it."""
 
     def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
+        self._patience_ms = core.patience_ms
         place = new_place("pipeline")
         check(lib.mcds_pipeline_open(core.handle,
                                      new_options("mcds_pipeline_options", depth=DEPTH), place))
         self._pipeline: Optional[Any] = handle_in(place)
         self.loop = loop
-        self._running: Dict[int, Operation] = {}
-        self._waiting: Deque[Operation] = collections.deque()
+        self._running: Dict[int, Started] = {}
+        self._waiting: Deque[Started] = collections.deque()
         self._tag = 0
         self._fd = -1
         self._next: Optional[asyncio.Handle] = None  # the turn that is due
@@ -85,34 +95,36 @@ class Driver:
 
     def start(self, plan: Plan[Any], before: "Optional[asyncio.Future[Any]]" = None) -> Operation:
         """`before`: the operation that must have ended before this one begins."""
-        operation = (Operation if plan.give_back is None else Claiming)(loop=self.loop)
-        operation.driver = self
-        operation.plan = plan
-        if before is None or before.done():
-            self._admit(operation)
+        operation: Operation
+        if plan.give_back is None:
+            operation = Operation(loop=self.loop)
         else:
-            before.add_done_callback(lambda _: self._admit(operation))
+            operation = Claiming(loop=self.loop)
+            operation.plan = plan
+        operation.driver = self
+        if before is None or before.done():
+            self._admit(operation, plan)
+        else:
+            before.add_done_callback(lambda _: self._admit(operation, plan))
         return operation
 
-    def _admit(self, operation: Operation) -> None:
+    def _admit(self, operation: Operation, plan: Plan[Any]) -> None:
         if operation.cancelled():
             return
-        plan = operation.plan
         if self._pipeline is None:
-            operation.set_exception(Invalid("the store is closed"))
+            operation.set_exception(closed())
         elif plan.start is None:
             operation.set_result(plan.take(0, plan.out))
         elif self._waiting or len(self._running) >= DEPTH:
-            self._waiting.append(operation)
+            self._waiting.append((operation, plan))
         else:
-            self._launch(operation)
+            self._launch(operation, plan)
             if not self._is_soon:
                 self._turn_soon()
 
-    def _launch(self, operation: Operation) -> None:
-        plan = operation.plan
+    def _launch(self, operation: Operation, plan: Plan[Any]) -> None:
         self._tag = operation.tag = tag = self._tag + 1
-        self._running[tag] = operation
+        self._running[tag] = operation, plan
         try:
             code = plan.start(*plan.arguments, self._pipeline, tag)
         except CONVERSION as error:
@@ -164,13 +176,16 @@ class Driver:
         count = lib.mcds_py_drain(self._pipeline, False, self._done, TURN, self._code)
         if count == 0 and self._running and self._code[0] != lib.MCDS_PENDING:
             self._unwatch()
-            self._fail_all(error_of(self._code[0]))  # after fork, after an interrupt
+            error = error_of(self._code[0])  # after fork, after an interrupt
+            self._fail_all(error, error)
             return
         self._finish(count)
+        if self._pipeline is None:  # a function that the operations have called has closed the store
+            return
         while self._waiting and len(self._running) < DEPTH:
-            operation = self._waiting.popleft()
+            operation, plan = self._waiting.popleft()
             if not operation.cancelled():
-                self._launch(operation)
+                self._launch(operation, plan)
         self._arm(count > 0 and self._code[0] == 0)
 
     def _finish(self, count: int) -> None:
@@ -178,8 +193,7 @@ class Driver:
         pop = self._running.pop
         for i in range(count):
             completion = done[i]
-            operation = pop(completion.tag)
-            plan = operation.plan
+            operation, plan = pop(completion.tag)
             try:
                 value = plan.take(completion.result, plan.out)
             except BaseException as error:
@@ -212,26 +226,51 @@ class Driver:
             self.loop.remove_reader(self._fd)
             self._fd = -1
 
-    def _fail_all(self, error: Error) -> None:
-        for operation in [*self._running.values(), *self._waiting]:
-            if not operation.done():
-                operation.set_exception(error)
+    def _fail_all(self, error: Error, not_begun: Error) -> None:
+        for operations, failure in ((self._running.values(), error), (self._waiting, not_begun)):
+            for operation, _ in operations:
+                if not operation.done() and not self.loop.is_closed():
+                    operation.set_exception(failure)
         self._running.clear()
         self._waiting.clear()
 
     def close(self) -> None:
-        """Operations in flight may or may not be applied."""
-        pipeline, self._pipeline = self._pipeline, None
-        if pipeline is None:
+        """Close the pipeline in the thread of its loop. Another thread waits for that, unless the loop is busy
+        for longer than the store's timeout."""
+        if is_running_elsewhere(self.loop):
+            has_ended: "queue.SimpleQueue[None]" = queue.SimpleQueue()
+            with contextlib.suppress(RuntimeError, queue.Empty):  # the loop has ended, or is busy
+                self.loop.call_soon_threadsafe(self._close)
+                self.loop.call_soon_threadsafe(has_ended.put, None)
+                has_ended.get(timeout=self._patience_ms / 1000)
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        """Operations in flight may or may not be applied. C closes the pipeline at the end of a call that uses
+        it; the operations fail afterwards, because until then C may write to what the plans keep."""
+        if self._pipeline is None:
             return
         is_open = not self.loop.is_closed()
         if is_open:
             self._unwatch()
-        ffi.release(pipeline)  # until then C may write to what the plans keep
-        if is_open:
             if self._next is not None:
                 self._next.cancel()
-            self._fail_all(Invalid("the store was closed before this operation had finished"))
+        is_in_call = weakref.ref(self._pipeline)
+        self._pipeline = None
+        failures = Ambiguous("the store was closed before this operation had finished"), closed()
+        if is_in_call() is None:
+            self._fail_all(*failures)
+        elif is_open:
+            self.loop.call_soon(self._fail_all, *failures)
+
+
+def is_running_elsewhere(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether another thread runs the loop."""
+    try:
+        return loop.is_running() and asyncio.get_running_loop() is not loop
+    except RuntimeError:  # this thread runs none
+        return True
 
 
 class Aio(Bound):

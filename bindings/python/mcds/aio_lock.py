@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 import weakref
 from types import TracebackType
@@ -122,7 +123,8 @@ class AioBlock(Leased):
             except Error as error:
                 if until is not None and time.monotonic() >= until or not goes_on(error, wait):
                     if isinstance(error, Ambiguous):
-                        self._runner._start(lease._release_plan()).add_done_callback(_forget)
+                        with contextlib.suppress(Invalid):  # the store is closed
+                            self._runner._start(lease._release_plan()).add_done_callback(_forget)
                     raise
 
     async def _try_acquire_aio(self) -> Any:

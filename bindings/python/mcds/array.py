@@ -10,7 +10,7 @@ from .core import Core, Opened
 from .errors import check, error_of
 from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, keep_raised,
                    new_options, started, take_found, take_none, waiting)
-from .stream import collect_value, read_all
+from .stream import collect_value, in_one, read_all, rest_of
 
 #: change(old) returns the new elements
 Change = Callable[["builtins.list[bytes]"], Iterable[Bytes]]
@@ -121,7 +121,7 @@ class Array(ArrayPlans):
     drop = waiting(ArrayPlans._drop)
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self.get())
+        return in_one(rest_of(self), self.get())
 
     def __len__(self) -> int:
         return len(self.get())

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import collections
 import threading
+import time
 import weakref
-from typing import Any, Callable, Hashable, List, NoReturn, Tuple
+from typing import Any, Callable, Hashable, List, NoReturn, Optional, Tuple, TypeVar
 
 from ._binding import ffi, lib
 from .block import surely
 from .errors import Error, Invalid, check, closed, note
 from .handle import handle_in, new_place
+
+U = TypeVar("U")
 
 #: Handles of structures that are kept open, so that `store.counter("a")` is cheap the second time
 #: and a handle's first call, which looks for more, is made once.
@@ -62,10 +65,13 @@ class Core:
         place = new_place("store")
         check(lib.mcds_open(uri, options, place))
         self.handle = handle_in(place)
-        self.timeout_ms: int = options.timeout_ms
+        #: Most that close() waits for a thread that ends.
+        self.patience_ms: int = options.timeout_ms or 1000
         self._lock = threading.Lock()
         self._opened: "collections.OrderedDict[Hashable, Opened]" = collections.OrderedDict()
         self._adopted: "weakref.WeakSet[Opened]" = weakref.WeakSet()
+        self._users: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        self._threads: "weakref.WeakSet[Any]" = weakref.WeakSet()
         self._exact: List[Opened] = []
         self._at_close: List[Callable[[], None]] = []
 
@@ -88,6 +94,7 @@ class Core:
                 self._exact.append(opened)
             self._opened[whole] = opened
             if len(self._opened) > KEPT:
+                self._adopted.add(next(iter(self._opened.values())))
                 self._opened.popitem(last=False)
             return opened
 
@@ -98,6 +105,15 @@ class Core:
                 raise closed(opened.noun, opened.name)
             self._adopted.add(opened)
         return opened
+
+    def end_with(self, user: U, noun: str, name: bytes, is_thread: bool = False) -> U:
+        """Close a pipeline or an iteration with the store: before exact counters, whose flush waits for
+        the operations of pipelines. Stop a thread, and wait until it has ended."""
+        with self._lock:
+            if self.handle is ffi.NULL:
+                raise closed(noun, name)
+            (self._threads if is_thread else self._users).add(user)
+        return user
 
     def at_close(self, function: Callable[[], None]) -> None:
         with self._lock:
@@ -120,7 +136,8 @@ class Core:
         """Close everything. It is safe to repeat this after an interrupt, and in several threads."""
         with self._lock:
             self.handle = ffi.NULL
-        for function in self._at_close:
+        threads = [*self._threads]
+        for function in [*self._at_close, *(one.close for one in [*self._users, *threads])]:
             function()
         for counter in self._exact:
             try:
@@ -135,6 +152,9 @@ class Core:
             counter.close()
         for opened in [*self._opened.values(), *self._adopted]:
             opened.close()
+        until = time.monotonic() + self.patience_ms / 1000
+        for thread in threads:
+            thread.join(until)
         self._at_close.clear()
         self._exact.clear()
         self._opened.clear()

@@ -213,11 +213,12 @@ def locate(error: Error, noun: str, name: str, verb: str, reason: str) -> None:
     error.message = message_of(noun, name, verb, reason)
 
 
-def closed(noun: str, name: bytes) -> Invalid:
-    """For a structure whose store is closed."""
-    error = Invalid()
-    error.result, error.cause = lib.MCDS_INVALID, "ARGUMENT_MISSING"
-    locate(error, noun, shown_name(name), "", "the store is closed")
+def closed(noun: str = "", name: bytes = b"") -> Invalid:
+    """For a structure whose store is closed. No noun: for the store."""
+    error = Invalid(reason := "the store is closed")
+    error.result, error.cause, error.reason = lib.MCDS_INVALID, "ARGUMENT_MISSING", reason
+    if noun:
+        locate(error, noun, shown_name(name), "", reason)
     return error
 
 

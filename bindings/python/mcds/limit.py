@@ -13,7 +13,7 @@ from .core import Core, Opened
 from .errors import error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_short_ms, awaited, encode_name,
                    new_options, new_sized, new_struct, started, take_found, take_none, waiting)
-from .stream import PART, check_scan, collect_limit, new_buffer, records
+from .stream import PART, check_scan, collect_limit, new_buffer, records, rest_of
 from .table import Cursor
 
 #: "10/s", "1000/h", "5/10s", or (count, per[, burst]) with `per` in seconds.
@@ -210,8 +210,9 @@ class Limit(LimitPlans):
         [(b'ann', True)]
         """
         cursor = Cursor()
-        while not cursor.done:
-            yield from self.page(cursor)
+        rest = rest_of(self)
+        while rest.take(None if cursor.done else self.page(cursor)):
+            yield from rest.part
 
 
 class PipelineLimit(LimitPlans):
@@ -235,6 +236,7 @@ class AioLimit(LimitPlans):
     async def scan(self) -> AsyncIterator[Tuple[bytes, LimitValue]]:
         """Each identity whose bucket is not full, in parts."""
         cursor = Cursor()
-        while not cursor.done:
-            for identity in await self.page(cursor):
+        rest = rest_of(self)
+        while rest.take(None if cursor.done else await self.page(cursor)):
+            for identity in rest.part:
                 yield identity

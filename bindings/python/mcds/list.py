@@ -90,7 +90,7 @@ class List(ListPlans):
 
     def values(self, skip: int = 0, limit: int = 0) -> Iterator[bytes]:
         """The values after the first `skip`, in order and in parts, at most `limit` (0: all)."""
-        for _, _, _, value in Stream(self._scan(skip, limit)):
+        for _, _, _, value in Stream(self, self._scan(skip, limit)):
             yield value
 
     def __iter__(self) -> Iterator[bytes]:
@@ -130,7 +130,7 @@ class AioList(ListPlans):
 
     async def values(self, skip: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
         """The values after the first `skip`, in order, in parts that another thread reads."""
-        async for _, _, _, value in Stream(self._scan(skip, limit)):
+        async for _, _, _, value in Stream(self, self._scan(skip, limit)):
             yield value
 
     def __aiter__(self) -> AsyncIterator[bytes]:

@@ -159,9 +159,11 @@ class Tenure(Bound):
 
     def _judge(self, error: Error) -> None:
         """What a renewal that has failed says about the lease."""
-        if isinstance(error, Invalid):  # the store is closed
+        try:
+            is_over = self.remaining == 0
+        except Invalid:  # the store is closed
             return
-        if isinstance(error, (Lost, Expired)) or not self._is_held():
+        if isinstance(error, (Lost, Expired)) or is_over:
             self._failure = again(error) if isinstance(error, Lost) else Lost(str(error))
 
     def _is_held(self) -> bool:

@@ -16,7 +16,7 @@ from .errors import Invalid, check
 from .plan import (Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_option_ms,
                    as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name, from_time_ms,
                    new_options, new_sized, put_name, started, take_found, take_none, waiting)
-from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records
+from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records, rest_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,17 +247,17 @@ class Log(LogPlans):
         >>> [event.data for event in s.log("numbers").events(limit=2, newest_first=True)]
         [b'three', b'two']
         """
-        for record in Stream(self._scan(first, last, limit, newest_first)):
+        for record in Stream(self, self._scan(first, last, limit, newest_first)):
             yield to_event(record)
 
     def follow(self, cursor: Optional[LogCursor] = None, pause: Seconds = 0.5) -> Iterator[Event]:
         """Events as they are put, for ever; looks again after `pause` seconds without any."""
         cursor = cursor or LogCursor()
-        while True:
-            events = self.tail(cursor)
-            yield from events
-            if not events:
+        rest = rest_of(self)
+        while rest.take(self.tail(cursor)):
+            if not rest.part:
                 time.sleep(as_short_ms(pause, "pause") / 1000)
+            yield from rest.part
 
     def __iter__(self) -> Iterator[Event]:
         return self.events()
@@ -287,19 +287,19 @@ class AioLog(LogPlans):
     async def events(self, first: Optional[When] = None, last: Optional[When] = None, *,
                      limit: int = 0, newest_first: bool = False) -> AsyncIterator[Event]:
         """The events of a range, in parts that another thread reads."""
-        async for record in Stream(self._scan(first, last, limit, newest_first)):
+        async for record in Stream(self, self._scan(first, last, limit, newest_first)):
             yield to_event(record)
 
     async def follow(self, cursor: Optional[LogCursor] = None,
                      pause: Seconds = 0.5) -> AsyncIterator[Event]:
         """Events as they are put, for ever."""
         cursor = cursor or LogCursor()
-        while True:
-            events = await self.tail(cursor)
-            for event in events:
-                yield event
-            if not events:
+        rest = rest_of(self)
+        while rest.take(await self.tail(cursor)):
+            if not rest.part:
                 await asyncio.sleep(as_short_ms(pause, "pause") / 1000)
+            for event in rest.part:
+                yield event
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self.events()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from types import TracebackType
-from typing import Any, Dict, Generic, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, Generic, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
 from .array import PipelineArray, open_array
 from .cache import PipelineCache, open_cache
 from .core import Bound, Core
 from .counter import PipelineCounter, PipelineSumCounter, open_counter, open_exact, open_striped
-from .errors import Error, Invalid, check, error_of, fail
+from .errors import Ambiguous, Error, Invalid, check, error_of, fail
 from .handle import handle_in, new_place
 from .ids import PipelineIds, open_ids
 from .limit import PipelineLimit, open_limit
@@ -30,6 +31,7 @@ from .visitors import PipelineOnline, PipelineVisitors, open_online, open_visito
 T = TypeVar("T")
 
 DEPTH = 1024
+NULL = ffi.NULL
 #: Completions that one call takes.
 GROUP = 256
 
@@ -69,6 +71,10 @@ class Result(Bound, Generic[T]):
         if not self._is_done:
             self._pipeline._wait_for(self)
         return self._error
+
+
+def doubt() -> Ambiguous:
+    return Ambiguous("the pipeline was closed before this operation had finished")
 
 
 class Pipeline(Bound):
@@ -113,29 +119,36 @@ class Pipeline(Bound):
         place = new_place("pipeline")
         check(lib.mcds_pipeline_open(core.handle, new_options("mcds_pipeline_options",
                                                               depth=self._depth), place))
-        self._pipeline: Optional[Any] = handle_in(place)
+        self._pipeline = handle_in(place)
         self._mutex = threading.Lock()
         self._running: Dict[int, Tuple[Plan[Any], Result[Any]]] = {}
         self._tag = 0
         self._failure: Optional[BaseException] = None
         self._done = ffi.new("mcds_completion[]", GROUP)
         self._code = ffi.new("int *")
+        core.end_with(self, "pipeline", b"")
 
     def _start(self, plan: Plan[T]) -> Result[T]:
         result: Result[T] = Result(self)
-        with self._mutex:
-            if self._pipeline is None:
-                raise Invalid("the pipeline is closed")
-            if plan.start is None:
-                result._value = plan.take(0, plan.out)
-                result._is_done = True
-                return result
-            if len(self._running) >= self._depth:
-                self._take_some()
-            code = self._launch(plan, result)
-            if code != 0:
-                fail(code)
-        return result
+        try:
+            with self._mutex:
+                if self._pipeline is NULL:
+                    raise Invalid("the pipeline is closed")
+                if plan.start is None:
+                    result._value = plan.take(0, plan.out)
+                    result._is_done = True
+                    return result
+                if len(self._running) >= self._depth:
+                    self._take_some()
+                code = self._launch(plan, result)
+                if code != 0:
+                    if self._pipeline is NULL:
+                        raise Invalid("the pipeline is closed")
+                    fail(code)
+            return result
+        finally:
+            if self._pipeline is NULL:  # it was closed meanwhile
+                self.close()
 
     def _launch(self, plan: Plan[T], result: Result[T]) -> int:
         """Start an operation, for which there is a place. Under the mutex."""
@@ -154,7 +167,7 @@ class Pipeline(Bound):
         """Wait for at least one operation, and take what has finished. Under the mutex."""
         count = lib.mcds_py_drain(self._pipeline, True, self._done, GROUP, self._code)
         if count == 0:
-            self._forget(error_of(self._code[0]))
+            self._forget(doubt() if self._pipeline is NULL else error_of(self._code[0]))
         done = self._done
         pop = self._running.pop
         in_doubt = []
@@ -171,36 +184,44 @@ class Pipeline(Bound):
                     in_doubt.append(plan)
             result._is_done = True
         for plan in in_doubt:
-            for release in plan.after(AMBIGUOUS):  # there is one
-                self._launch(release, Result(self))
+            with contextlib.suppress(Invalid):  # the store is closed
+                for release in plan.after(AMBIGUOUS):  # there is one
+                    self._launch(release, Result(self))
 
     def _forget(self, error: Error) -> None:
-        """The pipeline has nothing in flight, or cannot be used: after fork, after an interrupt."""
+        """The pipeline has nothing in flight, or cannot be used: it is closed, after fork, after an interrupt."""
         for _, result in self._running.values():
             result._error = error
             result._is_done = True
             self._failure = self._failure or error
         self._running.clear()
 
+    def _take_while(self, goes_on: Callable[[], bool]) -> None:
+        try:
+            with self._mutex:
+                while goes_on():
+                    self._take_some()
+        finally:
+            if self._pipeline is NULL:  # it was closed meanwhile
+                self.close()
+
     def _wait_for(self, result: Result[Any]) -> None:
-        with self._mutex:
-            while not result._is_done:
-                if self._pipeline is None:
-                    raise Invalid("the pipeline was closed before this operation had finished")
-                self._take_some()
+        self._take_while(lambda: not result._is_done)
 
     def wait(self) -> None:
         """Wait for all operations. Their failures stay in their results."""
-        with self._mutex:
-            while self._running and self._pipeline is not None:
-                self._take_some()
+        self._take_while(lambda: len(self._running) > 0)
 
     def close(self) -> None:
-        """Close the pipeline. What is still in flight may or may not be applied."""
-        with self._mutex:
-            pipeline, self._pipeline = self._pipeline, None
-            if pipeline is not None:
-                ffi.release(pipeline)
+        """Close the pipeline, at the end of a call that uses it. What is still in flight may or may not be
+        applied: its results raise Ambiguous."""
+        self._pipeline = NULL
+        # The thread of a call forgets at its end: until then C may write to what the plans keep.
+        if self._mutex.acquire(blocking=False):
+            try:
+                self._forget(doubt())
+            finally:
+                self._mutex.release()
 
     def __repr__(self) -> str:
         return f"<mcds.Pipeline {len(self._running)} in flight>"

@@ -155,7 +155,7 @@ class AnyForm(SetPlans):
 
     def __iter__(self) -> Iterator[bytes]:
         """All elements, in parts. What others change meanwhile may be seen or not."""
-        for _, _, _, element in Stream(self._scan):
+        for _, _, _, element in Stream(self, self._scan):
             yield element
 
     def __len__(self) -> int:
@@ -188,7 +188,7 @@ class Bag(AnyForm):
 
     def counts(self) -> Iterator[Tuple[bytes, int]]:
         """Each element with its count, in parts."""
-        for number, _, _, element in Stream(self._scan):
+        for number, _, _, element in Stream(self, self._scan):
             yield element, number
 
 
@@ -230,10 +230,10 @@ class AioSet(SetPlans):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """All elements, in parts that another thread reads."""
-        async for _, _, _, element in Stream(self._scan):
+        async for _, _, _, element in Stream(self, self._scan):
             yield element
 
     async def counts(self) -> AsyncIterator[Tuple[bytes, int]]:
         """Each element with its count."""
-        async for number, _, _, element in Stream(self._scan):
+        async for number, _, _, element in Stream(self, self._scan):
             yield element, number

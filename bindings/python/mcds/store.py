@@ -12,7 +12,7 @@ from .array import Array, open_array
 from .cache import Cache, open_cache
 from .core import Bound, Core
 from .counter import Counter, SumCounter, open_counter, open_exact, open_striped
-from .errors import Invalid, check, text
+from .errors import check, closed, text
 from .ids import Ids, open_ids
 from .limit import Limit, open_limit
 from .list import List, open_list
@@ -24,7 +24,7 @@ from .plan import Bytes, Seconds, as_short_ms, as_short_option_ms, encode_name, 
 from .queue import Queue, open_queue
 from .semaphore import Semaphore, open_semaphore
 from .set import Bag, Sequence, Set, open_bag, open_sequence, open_set
-from .stream import collect, collect_finding, collect_listed
+from .stream import Rest, collect, collect_finding, collect_listed, in_one
 from .table import Table, open_table
 from .views import Views, open_views
 from .visitors import Online, Visitors, open_online, open_visitors
@@ -107,9 +107,8 @@ class Store(Bound):
         >>> list(s.structures())
         [('counter', b'a')]
         """
-        for _, _, noun, name in collect(lambda buffer: self._scan(lib.mcds_scan, buffer,
-                                                                  collect_listed)):
-            yield noun.decode(), name
+        found = collect(lambda buffer: self._scan(lib.mcds_scan, buffer, collect_listed))
+        yield from in_one(Rest(self._core), [(noun.decode(), name) for _, _, noun, name in found])
 
     def inspect(self) -> Iterator[Finding]:
         """Facts about the store, and its problems. Slow: for people.
@@ -120,12 +119,13 @@ class Store(Bound):
         names = {lib.MCDS_FACT: "fact", lib.MCDS_ADVICE: "advice", lib.MCDS_PROBLEM: "problem"}
         found = collect(lambda buffer: self._scan(lib.mcds_inspect, buffer,
                                                   collect_finding))
-        for (severity, _, subject, what), (_, _, _, fix) in zip(found[::2], found[1::2]):
-            yield Finding(names[severity], subject.decode(), what.decode(), fix.decode())
+        yield from in_one(Rest(self._core), [
+            Finding(names[severity], subject.decode(), what.decode(), fix.decode())
+            for (severity, _, subject, what), (_, _, _, fix) in zip(found[::2], found[1::2])])
 
     def _scan(self, function: Any, buffer: Any, visit: Any) -> int:
         if self._core.handle is ffi.NULL:
-            raise Invalid("the store is closed")
+            raise closed()
         code: int = function(self._core.handle, visit, buffer)
         return code
 
@@ -157,8 +157,9 @@ class Store(Bound):
         The store is closed in this case too.
 
         Close a store after the blocks that use it. A lease, a permit or a claim that is still held is not
-        released: it ends with its ttl, and its calls and the end of its block raise Invalid. A pipeline
-        or an iteration that is not closed keeps the file or the connections open until it is.
+        released: it ends with its ttl, and its calls and the end of its block raise Invalid. The next step
+        of an open iteration raises Invalid. What is in flight in an open pipeline may or may not be applied:
+        its results raise Ambiguous.
         """
         self._core.close()
 

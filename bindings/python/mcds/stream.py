@@ -6,10 +6,12 @@ import _thread
 import os
 import queue
 import struct
-from typing import Any, AsyncIterator, Callable, Iterator, List, Optional, Tuple, TypeVar
+import time
+from typing import Any, AsyncIterator, Callable, Generic, Iterator, List, Optional, Tuple, TypeVar
 
 from ._binding import ffi, lib
-from .errors import Error, Invalid, NoMemory, error_of
+from .core import Core
+from .errors import Error, Invalid, NoMemory, closed, error_of
 from .handle import handle_in, new_place
 from .plan import Plan
 
@@ -73,14 +75,71 @@ def keep_failure(scan: Callable[[Any], int], buffer: Any, failures: List[Error])
         failures.append(error.with_traceback(None))  # which refers to this frame
 
 
-def work(scan: Callable[[Any], int], buffer: Any, failures: List[Error],
-         begun: "queue.SimpleQueue[None]") -> None:
-    """A thread runs this. It does not refer to the stream."""
-    begun.put(None)
-    try:
-        keep_failure(scan, buffer, failures)
-    finally:
-        lib.mcds_py_buffer_end(buffer)
+class Rest(Generic[T]):
+    """What an iteration has read, and its caller has not got yet. The close of the store drops it, and the next
+    step raises Invalid: an iteration asks `take` after each part."""
+
+    def __init__(self, core: Core, noun: str = "", name: bytes = b"") -> None:
+        self._of = noun, name
+        self._is_closed = False
+        self.part: List[T] = []
+        core.end_with(self, noun, name)
+
+    def close(self) -> None:
+        self._is_closed = True
+        self.part.clear()
+
+    def take(self, part: Optional[List[T]]) -> bool:
+        """Whether there is a part."""
+        self.part = [] if part is None else part
+        if self._is_closed:
+            raise closed(*self._of)
+        return part is not None
+
+
+def rest_of(structure: Any) -> "Rest[Any]":
+    """For an iteration of a structure."""
+    opened = structure._opened
+    return Rest(structure._runner._core, opened.noun, opened.name)
+
+
+def in_one(rest: "Rest[Any]", part: List[T]) -> Iterator[T]:
+    """The elements of an iteration that is read at once."""
+    rest.take(part)
+    yield from rest.part
+    rest.take(None)
+
+
+class Scan:
+    """A scan that a thread runs. The thread refers to it, and not to the stream."""
+
+    def __init__(self, scan: Callable[[Any], int], buffer: Any, failures: List[Error]) -> None:
+        self._scan = scan
+        self._buffer = buffer
+        self._failures = failures
+        self._begun: "queue.SimpleQueue[None]" = queue.SimpleQueue()
+
+    def begin(self) -> None:
+        # A call of C, unlike Thread.start(), which an interrupt leaves half done.
+        _thread.start_new_thread(self._run, ())
+        self._begun.get()  # a thread that begins while the interpreter ends crashes it
+
+    def _run(self) -> None:
+        self._begun.put(None)
+        try:
+            keep_failure(self._scan, self._buffer, self._failures)
+        finally:
+            lib.mcds_py_buffer_end(self._buffer)
+
+    def close(self) -> None:
+        """End the scan at its next element."""
+        lib.mcds_py_buffer_stop(self._buffer)
+
+    def join(self, until: float) -> None:
+        """Wait until it has ended. Signals are handled meanwhile."""
+        while (left := until - time.monotonic()) > 0:
+            if lib.mcds_py_buffer_join(self._buffer, min(LOOK_MS, round(left * 1000) + 1)):
+                return
 
 
 class Stream:
@@ -90,7 +149,8 @@ class Stream:
     begins again in a thread of its own, which waits inside of the scan while nobody reads.
     """
 
-    def __init__(self, scan: Callable[[Any], int]) -> None:
+    def __init__(self, structure: Any, scan: Callable[[Any], int]) -> None:
+        self._structure = structure
         self._scan = scan
         self._pid = os.getpid()
         self._reader: Any = None  # of the thread
@@ -118,11 +178,11 @@ class Stream:
 
     def _begin_thread(self, buffer: Any) -> None:
         """The scan ends when nothing refers to the reader, also after an interrupt of close()."""
+        opened = self._structure._opened
+        scan = Scan(self._scan, buffer, self._failures)
+        self._structure._runner._core.end_with(scan, opened.noun, opened.name, True)
         self._reader = ffi.gc(buffer, lib.mcds_py_buffer_stop)
-        begun: "queue.SimpleQueue[None]" = queue.SimpleQueue()
-        # A call of C, unlike Thread.start(), which an interrupt leaves half done.
-        _thread.start_new_thread(work, (self._scan, buffer, self._failures, begun))
-        begun.get()  # a thread that begins while the interpreter ends crashes it
+        scan.begin()
 
     def _read_thread(self) -> List[Record]:
         if not lib.mcds_py_buffer_take(self._reader, self._out, LOOK_MS):
@@ -137,22 +197,20 @@ class Stream:
             lib.mcds_py_buffer_stop(self._reader)
 
     def __iter__(self) -> Iterator[Record]:
+        rest: "Rest[Record]" = rest_of(self._structure)
         try:
-            part = self.read()
-            while part is not None:
-                yield from part
-                part = self.read()
+            while rest.take(self.read()):
+                yield from rest.part
         finally:
             self.close()
 
     async def __aiter__(self) -> AsyncIterator[Record]:
         import asyncio
+        rest: "Rest[Record]" = rest_of(self._structure)
         try:
-            part = await asyncio.to_thread(self.read)
-            while part is not None:
-                for record in part:
+            while rest.take(await asyncio.to_thread(self.read)):
+                for record in rest.part:
                     yield record
-                part = await asyncio.to_thread(self.read)
         finally:
             self.close()
 

@@ -11,7 +11,7 @@ from .errors import Error, NotFound, again, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, awaited,
                    encode, encode_name, fits, known, new_options, new_struct, new_value, planned, read_value,
                    started, take_flag, take_found, take_new, take_none, take_number, waiting)
-from .stream import PART, check_scan, collect_table, count, new_buffer, records
+from .stream import PART, check_scan, collect_table, count, new_buffer, records, rest_of
 
 T = TypeVar("T")
 MISSING = object()
@@ -203,8 +203,9 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
     def pairs(self) -> Iterator[Tuple[bytes, bytes]]:
         """All entries, in parts of about 256 KB. Lost, at the end, where a part is gone."""
         cursor = Cursor()
-        while not cursor.done:
-            yield from self.page(cursor)
+        rest = rest_of(self)
+        while rest.take(None if cursor.done else self.page(cursor)):
+            yield from rest.part
         if cursor.lost is not None:
             raise again(cursor.lost)
 
@@ -309,8 +310,9 @@ class AioTable(TablePlans):
     async def items(self) -> AsyncIterator[Tuple[bytes, bytes]]:
         """All entries, in parts of about 256 KB."""
         cursor = Cursor()
-        while not cursor.done:
-            for entry in await self.page(cursor):
+        rest = rest_of(self)
+        while rest.take(None if cursor.done else await self.page(cursor)):
+            for entry in rest.part:
                 yield entry
         if cursor.lost is not None:
             raise again(cursor.lost)

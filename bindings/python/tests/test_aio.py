@@ -186,7 +186,7 @@ def test_the_store_closes_what_is_in_flight(opener: Opener) -> None:
         store = opener()
         async with store.aio as aio:
             future = aio.counter("a").add(1)
-        with pytest.raises(mcds.Invalid):
+        with pytest.raises(mcds.Ambiguous):
             await future
         with pytest.raises(mcds.Invalid):
             await store.aio.counter("a").add(1)

@@ -116,7 +116,7 @@ def test_a_closed_pipeline_forgets(s: mcds.Store) -> None:
     p = s.pipeline()
     results = [p.table("t").get("k") for _ in range(10)]
     p.close()
-    with pytest.raises(mcds.Invalid):
+    with pytest.raises(mcds.Ambiguous):
         results[0].result()
 
 
