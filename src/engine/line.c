@@ -240,13 +240,19 @@ bool mcds__lines_has_other(const struct mcds__operation *operation, uint64_t pla
     return first != NULL && first != operation;
 }
 
-void mcds__operation_forget_obstacle(struct mcds__operation *operation)
+bool mcds__batch_has_answer_of(const mcds_batch *batch, const char *peer)
 {
-    const mcds_batch *batch = &operation->batch;
     for (uint32_t i = 0; i < batch->count; i++)
         if (batch->requests[i].reply.outcome < MCDS_OUT_UNSENT &&
-            batch->requests[i].reply.peer == operation->obstacle_peer)
-            operation->obstacle = NULL;
+            batch->requests[i].reply.peer == peer)
+            return true;
+    return false;
+}
+
+void mcds__operation_forget_obstacle(struct mcds__operation *operation)
+{
+    if (mcds__batch_has_answer_of(&operation->batch, operation->obstacle_peer))
+        operation->obstacle = NULL;
 }
 
 void mcds__operation_note_obstacle(struct mcds__operation *operation, bool is_late)

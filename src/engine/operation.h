@@ -155,6 +155,9 @@ static inline bool mcds__batch_is_answered(const mcds_batch *batch)
     return true;
 }
 
+/* Whether this server has answered a request of it. */
+bool mcds__batch_has_answer_of(const mcds_batch *batch, const char *peer);
+
 /* The server that has answered all of it, or NULL. */
 static inline const char *mcds__batch_peer(const mcds_batch *batch)
 {

@@ -9,14 +9,17 @@
 #include <cmocka.h>
 
 #include "base/reason.h"
+#include "core/map/map.h"
 #include "mcds.h"
+#include "structures/keyed.h"
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
 
 #define TIMEOUT_MS 1000
 #define STEP_MS 30
-#define OBSTACLES 3   /* requests that meet an obstacle before only time runs out */
-#define ELEMENTS 4000 /* more than one key can contain */
+#define OBSTACLES 3        /* requests that meet an obstacle before only time runs out */
+#define ELEMENTS 4000      /* more than one key can contain */
+#define FIRST_ELEMENTS 200 /* so many that the first key has been split */
 #define ELEMENT_CAPACITY 64
 #define PEER "server-1:11211"
 #define OTHER "server-2:11211"
@@ -257,6 +260,71 @@ static void what_waits_in_a_pipeline_for_a_split_names_it_too(void **state)
     mcds_close(world.store);
 }
 
+/* The peer of all replies, and whether a key is made meanwhile. */
+struct answers {
+    struct world *world;
+    const char *peer;
+    bool makes;
+};
+
+static bool answer_as(void *context, mcds_request *request)
+{
+    struct answers *answers = context;
+    mcds_batch batch = *answers->world->backend.batch;
+    answers->makes = answers->makes || request->command == MCDS_ADD;
+    mcds__backend_memory.submit(answers->world->backend.inner, &batch);
+    request->reply.peer = answers->peer;
+    return true;
+}
+
+/* An element that is in none of the keys below the one of the other. */
+static void find_apart(struct mcds__map *map, const char *other, char *element)
+{
+    struct mcds__map_life life = mcds__map_life(map);
+    uint64_t others = mcds__map_hash(life.hash_key, mcds_text(other)) >> 62;
+    int i = 0;
+    do
+        (void)snprintf(element, ELEMENT_CAPACITY, "apart-%d", i++);
+    while (mcds__map_hash(life.hash_key, mcds_text(element)) >> 62 == others);
+}
+
+/* The handle has an obstacle after this add, which was answered by `peer`. */
+static bool has_obstacle_after(struct world *world, mcds_set *set, const char *element,
+                               const char *peer)
+{
+    struct answers answers = {.world = world, .peer = peer};
+    struct mcds__map *map = &((struct mcds__keyed *)set)->map;
+    world->backend.hook = answer_as;
+    world->backend.context = &answers;
+    assert_int_equal(mcds_set_add(set, mcds_text(element), NULL), MCDS_OK);
+    world->backend.context = world;
+    assert_false(answers.makes);
+    return atomic_load(&map->obstacle) != NULL;
+}
+
+/* A handle keeps the obstacle of a split until the server answers. */
+static void an_obstacle_is_forgotten_with_an_answer(void **state)
+{
+    (void)state;
+    char element[ELEMENT_CAPACITY];
+    char apart[ELEMENT_CAPACITY];
+    struct world world;
+    mcds_set *set;
+    open_world(&world);
+    assert_int_equal(mcds_set_open(world.store, "x", NULL, &set), MCDS_OK);
+    for (int i = 0; i < FIRST_ELEMENTS; i++) {
+        (void)snprintf(element, ELEMENT_CAPACITY, "%d", i);
+        assert_int_equal(mcds_set_add(set, mcds_text(element), NULL), MCDS_OK);
+    }
+    world.obstacles = UINT32_MAX;
+    assert_int_equal(add_until_split(&world, set, element), MCDS_UNAVAILABLE);
+    find_apart(&((struct mcds__keyed *)set)->map, element, apart);
+    assert_true(has_obstacle_after(&world, set, apart, OTHER));
+    assert_false(has_obstacle_after(&world, set, apart, PEER));
+    mcds_set_close(set);
+    mcds_close(world.store);
+}
+
 /* A silent server is TIMEOUT where the deadline has passed. */
 static void check_unread(int found, mcds_cause cause)
 {
@@ -347,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_deadline_alone_is_a_timeout),
         cmocka_unit_test(what_waits_for_a_split_names_it_too),
         cmocka_unit_test(what_waits_in_a_pipeline_for_a_split_names_it_too),
+        cmocka_unit_test(an_obstacle_is_forgotten_with_an_answer),
         cmocka_unit_test(a_root_that_is_not_read_names_its_server),
         cmocka_unit_test(a_server_without_time_is_not_blamed),
     };

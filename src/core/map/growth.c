@@ -151,6 +151,14 @@ void mcds__map_note_obstacle(struct mcds__map *map, const struct mcds__operation
     (void)pthread_mutex_unlock(&map->mutex);
 }
 
+void mcds__map_forget_old_obstacle(struct mcds__map *map, const mcds_batch *answered)
+{
+    (void)pthread_mutex_lock(&map->mutex);
+    if (mcds__batch_has_answer_of(answered, map->obstacle_peer))
+        atomic_store_explicit(&map->obstacle, NULL, memory_order_relaxed);
+    (void)pthread_mutex_unlock(&map->mutex);
+}
+
 void mcds__map_learn_obstacle(struct mcds__map *map, struct mcds__operation *operation)
 {
     if (operation->obstacle != NULL ||

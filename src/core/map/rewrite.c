@@ -491,6 +491,8 @@ enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct
                                        struct mcds__operation *operation)
 {
     bool is_claimed = rewrite->claimed != NULL;
+    if (is_claimed)
+        mcds__map_forget_obstacle(map, &operation->batch);
     enum mcds__step step = map_rewrite_step_on(rewrite, map, operation);
     if (step == MCDS__DONE && is_claimed)
         mcds__map_note_obstacle(map, operation);

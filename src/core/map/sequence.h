@@ -3,6 +3,8 @@
 #ifndef MCDS_CORE_MAP_SEQUENCE_H
 #define MCDS_CORE_MAP_SEQUENCE_H
 
+#include <stdatomic.h>
+
 #include "core/map/map.h"
 
 /* Give the update's record its number, unless it has one: before its first request, so that the
@@ -47,6 +49,13 @@ bool mcds__map_claim(struct mcds__map_rewrite *rewrite, struct mcds__map *map);
 void mcds__map_unclaim(struct mcds__map_rewrite *rewrite);
 /* What this operation, which has rewritten a key, has met: its obstacle, or none. */
 void mcds__map_note_obstacle(struct mcds__map *map, const struct mcds__operation *operation);
+/* A batch has its replies: forget that obstacle if its server has answered a request. */
+void mcds__map_forget_old_obstacle(struct mcds__map *map, const mcds_batch *answered);
+static inline void mcds__map_forget_obstacle(struct mcds__map *map, const mcds_batch *answered)
+{
+    if (atomic_load_explicit(&map->obstacle, memory_order_relaxed) != NULL)
+        mcds__map_forget_old_obstacle(map, answered);
+}
 /* The operation waits for another to rewrite a key: unless it has an obstacle, it gets that of the
  * last one that did. */
 void mcds__map_learn_obstacle(struct mcds__map *map, struct mcds__operation *operation);
@@ -105,7 +114,7 @@ bool mcds__map_take_around(struct mcds__map_update *update,
                            const struct mcds__operation *operation);
 /* Bring the replies into the form of a batch that reads the key. If the key was not read and the
  * append does not show its state, the read has the outcome NONE. */
-void mcds__map_take_replies(struct mcds__map_update *update);
+void mcds__map_take_replies(struct mcds__map_update *update, const mcds_batch *batch);
 /* Set whether the key, in which the record counts, has grown. `looked` is the reply of the read. */
 void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *looked);
 /* Let the next of these batches begin with an add of the key of a flat map, empty. False: no

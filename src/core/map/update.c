@@ -348,7 +348,7 @@ static enum mcds__step map_update_take_append(struct mcds__map_update *update,
     const mcds_reply *appended = &update->requests[MCDS__MAP_APPEND].reply;
     const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
     mcds__map_give_turn(update);
-    mcds__map_take_replies(update);
+    mcds__map_take_replies(update, &operation->batch);
     update->is_late = update->is_late || appended->outcome == MCDS_OUT_UNKNOWN ||
                       (appended->outcome == MCDS_OUT_OK && looked->outcome != MCDS_OUT_OK);
     update->doubt = update->doubt || update->is_late;

@@ -44,10 +44,11 @@ static void compare_number(struct mcds__map_update *update)
     update->token = (mcds_cas_token){0, 0};
 }
 
-void mcds__map_take_replies(struct mcds__map_update *update)
+void mcds__map_take_replies(struct mcds__map_update *update, const mcds_batch *batch)
 {
     const mcds_reply *appended = &update->requests[MCDS__MAP_APPEND].reply;
     mcds_request *look = &update->requests[MCDS__MAP_LOOK];
+    mcds__map_forget_obstacle(update->map, batch);
     update->is_told = false;
     update->copies += appended->outcome == MCDS_OUT_OK || appended->outcome == MCDS_OUT_UNKNOWN;
     if (appended->outcome == MCDS_OUT_UNKNOWN)
