@@ -12,7 +12,7 @@ import unittest
 from fixture import Fixture
 
 MCDS = os.path.abspath(sys.argv[1])
-LIMIT_S = 120
+LIMIT_S = 600
 # A loaded machine may need longer for a name than a shell waits.
 PATIENT = {"timeout": 'shift\nexec "$@"\n', "mcds": f'[ "$1" != --timeout ] || shift 2\nexec "{MCDS}" --timeout 60s "$@"\n'}
 FISH = """\

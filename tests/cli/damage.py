@@ -8,7 +8,7 @@ import unittest
 from fixture import Fixture
 
 MCDS = os.path.abspath(sys.argv[1])
-LIMIT_S = 120
+LIMIT_S = 300
 PAGE = os.sysconf("SC_PAGESIZE")
 NO = 1
 IO = 74

@@ -18,7 +18,7 @@ from fixture import HANDLED, Fixture, has_sanitizer
 MCDS = os.path.abspath(sys.argv[1])
 IS_LONG = "--all" in sys.argv
 PAGE = 4096
-LIMIT_S = 120
+LIMIT_S = 300
 SIGNAL = 128  # exit codes from here on
 NO, USAGE, AMBIGUOUS = 1, 64, 80
 TRANSACTION = 144  # the place of its number, in the first two pages

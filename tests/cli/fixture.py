@@ -16,7 +16,7 @@ from guard import stand_guard
 
 SKIPPED = 77
 HANDLED = "the sanitizer has its own handlers of crashes"
-START_S = 60
+START_S = 200
 LIMIT_S = 200
 # A search for leaks takes as long as a command that ends at once. The golden files are searched.
 os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")

@@ -11,7 +11,7 @@ import termios
 import time
 import unicodedata
 
-LIMIT_S = 120
+LIMIT_S = 300
 SEQUENCE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])")
 
 

@@ -14,7 +14,7 @@ from fixture import SKIPPED, Fixture
 from screen import has_terminals
 
 MCDS = os.path.abspath(sys.argv[1])
-LIMIT_S = 120
+LIMIT_S = 300
 # The lock was held all the time; or, on a slow machine, the store did not answer the last try in time.
 WAITED_IN_VAIN = (75, 69, 80)
 # A signal that comes while the shell forks is lost to the child; the shell itself takes it when

@@ -17,7 +17,7 @@ from relay import Relay
 
 STORE = sys.argv[1]
 MCDS = os.path.abspath(sys.argv[2])
-LIMIT_S = 60
+LIMIT_S = 300
 HOSTILE = "a\x1b[2Jb"
 
 

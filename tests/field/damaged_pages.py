@@ -15,7 +15,7 @@ from fixture import HANDLED, SKIPPED, has_sanitizer
 MCDS = os.path.abspath(sys.argv[-1])
 ROUNDS = int(os.environ.get("FIELD_ROUNDS", "10"))
 PAGE = os.sysconf("SC_PAGESIZE")
-LIMIT_S = 120
+LIMIT_S = 300
 MEMORY = 4 << 30  # the map of the file counts
 
 WRITES = [

@@ -16,7 +16,7 @@ from fixture import SKIPPED, Fixture, is_possible
 
 STORE = sys.argv[1]
 MCDS, TURNCOAT, STOP_AT_FORK, GUARD_POINTS = map(os.path.abspath, sys.argv[2:6])
-LIMIT_S = 120
+LIMIT_S = 300
 LEASE = "5s"
 # Longer than mcds takes from TERM to giving up on what KILL does not end.
 PATIENCE = "14s"

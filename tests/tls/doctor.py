@@ -14,7 +14,7 @@ import fixture
 MCDS = os.path.abspath(sys.argv[1])
 CERTIFICATES = sys.argv[2]
 PROTOCOL = 76
-PATIENCE_S = 60
+PATIENCE_S = 200
 
 
 def missing():

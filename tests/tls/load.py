@@ -8,7 +8,7 @@ import unittest
 
 MCDS = os.path.abspath(sys.argv[1])
 USAGE = 64
-PATIENCE_S = 60
+PATIENCE_S = 200
 
 
 def run(uri, **more):

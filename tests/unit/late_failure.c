@@ -24,6 +24,7 @@
 #define REQUESTS_MAX 200               /* of the calls, with their repetitions */
 #define WHEN_MS INT64_C(1700000000000) /* at which the clock of fake_env begins */
 #define LATE_MS 1000                   /* the log refuses events that are older */
+#define RETENTION_MS 60000             /* a scan reads few chunks */
 
 /* Which requests of the batch have no reply, and when the store carries them out. */
 enum fate { THIS_ONE, ALL_FROM_HERE, ALL_AFTER_THE_CALL, FATES };
@@ -88,6 +89,7 @@ static void open_handles(struct world *world, struct handles *handles)
     mcds_store *store = world->store;
     mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
     options.late_ms = LATE_MS;
+    options.retention_ms = RETENTION_MS;
     assert_int_equal(mcds_list_open(store, "l", NULL, &handles->list), MCDS_OK);
     assert_int_equal(mcds_log_open(store, "g", &options, &handles->log), MCDS_OK);
     assert_int_equal(mcds_array_open(store, "a", NULL, &handles->array), MCDS_OK);

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 
-LIMIT_S = 120
+LIMIT_S = 300
 LINE = b'%s - - [01/May/2015:00:00:00 +0000] "GET %s HTTP/1.1" 200 1\n'
 
 

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-START_S = 60
+START_S = 200
 
 
 def present():
