@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/exit.h"
 #include "io/output.h"
 
 #define COPIED 65536
@@ -54,10 +55,11 @@ static int copy_input(char *sentence, size_t capacity)
         (void)snprintf(sentence, capacity, "standard input cannot be read: %s",
                        strerror(errno));
     else
-        (void)snprintf(sentence, capacity,
-                       "standard input cannot be copied into %.200s: %s; $TMPDIR names another "
-                       "directory, or give a FILE",
-                       directory(), strerror(errno));
+        (void)snprintf(sentence, capacity, "standard input cannot be copied into %.200s: %s%s",
+                       directory(), strerror(errno),
+                       is_shortage(errno)
+                           ? advice_on_errno(errno)
+                           : "; $TMPDIR names another directory, or give a FILE");
     if (fd >= 0)
         (void)close(fd);
     return -1;
@@ -71,8 +73,9 @@ int source_open(const char *path, char *sentence, size_t capacity)
     int fd = is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
                       : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &facts) != 0) {
-        (void)snprintf(sentence, capacity, "%.300s cannot be read: %s",
-                       is_input ? "standard input" : path, strerror(errno));
+        (void)snprintf(sentence, capacity, "%.300s cannot be read: %s%s",
+                       is_input ? "standard input" : path, strerror(errno),
+                       advice_on_errno(errno));
         return -1;
     }
     if (S_ISREG(facts.st_mode))

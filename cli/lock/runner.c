@@ -28,6 +28,7 @@
 #define REST_NS (1000 * NS_PER_MS)
 /* How often to check whether the group has ended: the end of an orphan is not reported. */
 #define LOOK_NS (20 * NS_PER_MS)
+#define INPUT_SENTENCE_MAX 160
 /* A process that lives longer than this after KILL is stuck in the kernel. */
 #define STUCK_NS (5000 * NS_PER_MS)
 
@@ -339,9 +340,13 @@ static bool open_input(struct runner *runner)
     const struct tenure_kind *kind = runner->tenure.kind;
     int *input = &runner->watch.inheritance.input;
     *input = kind->input != NULL ? kind->input(runner->tenure.handle) : STDIN_FILENO;
-    if (*input < 0)
-        runner_say(runner,
-                   "this process has too many files open, or no memory left for the input");
+    if (*input < 0) {
+        char sentence[INPUT_SENTENCE_MAX];
+        (void)snprintf(sentence, sizeof sentence,
+                       "the input of the command cannot be made: %s%s", strerror(errno),
+                       advice_on_errno(errno));
+        runner_say(runner, sentence);
+    }
     return *input >= 0;
 }
 

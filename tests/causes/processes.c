@@ -195,7 +195,9 @@ static const struct row rows[] = {
       .noun = "store",
       .verb = "backup",
       .peer = "/tmp/mcds-causes-*/store-copy"},
-     "store: backup: /tmp/mcds-causes-*/store-copy: it cannot be made: Too many open files"},
+     "store: backup: /tmp/mcds-causes-*/store-copy: it cannot be made: this process has too "
+     "many "
+     "files open (ulimit -n); close some, or raise the limit"},
     {open_without_random,
      {.result = MCDS_IO, .cause = MCDS_CAUSE_NO_RANDOM, .noun = "store"},
      "store: the system gives no random numbers: getrandom is refused, and /dev/urandom cannot "

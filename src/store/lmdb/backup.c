@@ -90,10 +90,16 @@ static int give_identity(const char *path, const mcds_env *env, uint64_t map_siz
                                           .peer = (place)},                                    \
                       __VA_ARGS__)
 
+static const char *lmdb_backup_text_of(int code)
+{
+    const mcds_reason *why = mcds__lmdb_reason(code);
+    bool is_own = code <= 0 || why->cause == MCDS_CAUSE_NO_DESCRIPTORS;
+    return is_own ? why->text : strerror(code);
+}
+
 static int fail_backup(const struct mcds__lmdb_file *file, const char *path, int code)
 {
     assert(code != 0);
-    const char *why = code > 0 ? strerror(code) : mcds__lmdb_reason(code)->text;
     if (code == ENOSPC || code == EDQUOT)
         return fail_backup_at(MCDS_FULL, DISK_FULL, path,
                               "no room on the disk for the copy; make room");
@@ -105,7 +111,7 @@ static int fail_backup(const struct mcds__lmdb_file *file, const char *path, int
                             .noun = "store",
                             .verb = "backup",
                             .peer = file->path},
-        "it could not be copied to '%s': %s", path, why);
+        "it could not be copied to '%s': %s", path, lmdb_backup_text_of(code));
 }
 
 /* 0 or a code. */
@@ -170,7 +176,7 @@ static int fail_making(const char *path, int code)
                                                  .noun = "store",
                                                  .verb = "backup",
                                                  .peer = path},
-                             "it cannot be made: %s", strerror(code));
+                             "it cannot be made: %s", lmdb_backup_text_of(code));
 }
 
 /* Give the complete copy its name. On a file system without hard links only rename is left,

@@ -32,6 +32,8 @@ const mcds_reason *mcds__lmdb_reason(int code)
         {ENOMEM, MCDS__WHY(NO_MEMORY)},
         {EIO, MCDS__WHY(DISK_ERROR)},
         {EACCES, MCDS__WHY(FILE_READ_ONLY)},
+        {EMFILE, MCDS__WHY(NO_DESCRIPTORS)},
+        {ENFILE, MCDS__WHY(NO_DESCRIPTORS)},
         {ESTALE, MCDS__WHY(FILE_REMOVED)},
         {0, MCDS__WHY(LMDB_REFUSED)},
     };
