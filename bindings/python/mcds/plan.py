@@ -197,16 +197,26 @@ def put_encoded_name(error: Invalid, name: bytes) -> None:
         locate(error, error.noun, shown_name(name), error.verb, error.reason)
 
 
+#: What `build` raises for an argument, without the structure.
+REFUSALS = (Invalid, TypeError)
+
+
+def refusal(error: Exception, build: Callable[..., Any], structure: Any, *given: Any) -> Exception:
+    """The error with the structure. A call that succeeds has no part in it."""
+    if isinstance(error, TypeError):
+        return located(error, build, structure, *given)
+    if isinstance(error, Invalid):
+        put_name(error, structure)
+    return error
+
+
 def planned(build: Callable[..., Plan[T]], structure: Any, args: Tuple[Any, ...],
             kwargs: Mapping[str, Any]) -> Plan[T]:
     """The plan of a method that does not wait, whose failures name the structure."""
     try:
         plan = build(structure, *args, **kwargs)
-    except Invalid as error:
-        put_name(error, structure)
-        raise
-    except TypeError as error:
-        raise located(error, build, structure, args, kwargs) from None
+    except REFUSALS as error:
+        raise refusal(error, build, structure, args, kwargs) from None
     plan.made_by = (structure, build, args, kwargs)
     return plan
 
@@ -220,11 +230,8 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
     def method(self: O, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             plan = build(self, *args, **kwargs)
-        except Invalid as error:
-            put_name(error, self)
-            raise
-        except TypeError as error:
-            raise located(error, build, self, args, kwargs) from None
+        except REFUSALS as error:
+            raise refusal(error, build, self, args, kwargs) from None
         code = PENDING
         try:
             code = plan.run(store_of(self)) if plan.waits else plan.call(*plan.arguments)
