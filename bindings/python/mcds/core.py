@@ -6,14 +6,12 @@ import collections
 import threading
 import time
 import weakref
-from typing import Any, Callable, Hashable, List, NoReturn, Optional, Tuple, TypeVar
+from typing import Any, Callable, Hashable, List, NoReturn, Set, Tuple
 
 from ._binding import ffi, lib
 from .block import surely
 from .errors import Error, Invalid, check, closed, note
 from .handle import handle_in, new_place
-
-U = TypeVar("U")
 
 #: Handles of structures that are kept open, so that `store.counter("a")` is cheap the second time
 #: and a handle's first call, which looks for more, is made once.
@@ -70,8 +68,9 @@ class Core:
         self._lock = threading.Lock()
         self._opened: "collections.OrderedDict[Hashable, Opened]" = collections.OrderedDict()
         self._adopted: "weakref.WeakSet[Opened]" = weakref.WeakSet()
-        self._users: "weakref.WeakSet[Any]" = weakref.WeakSet()
-        self._threads: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        self.pipelines: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        self.scans: "weakref.WeakSet[Any]" = weakref.WeakSet()  #: those in threads
+        self.resting: Set[Any] = set()  #: what open iterations have read
         self._exact: List[Opened] = []
         self._at_close: List[Callable[[], None]] = []
 
@@ -106,14 +105,13 @@ class Core:
             self._adopted.add(opened)
         return opened
 
-    def end_with(self, user: U, noun: str, name: bytes, is_thread: bool = False) -> U:
-        """Close a pipeline or an iteration with the store: before exact counters, whose flush waits for
-        the operations of pipelines. Stop a thread, and wait until it has ended."""
+    def end(self, users: "weakref.WeakSet[Any]", user: Any, noun: str, name: bytes) -> None:
+        """Close a pipeline or a scan with the store: before exact counters, whose flush waits for the
+        operations of pipelines."""
         with self._lock:
             if self.handle is ffi.NULL:
                 raise closed(noun, name)
-            (self._threads if is_thread else self._users).add(user)
-        return user
+            users.add(user)
 
     def at_close(self, function: Callable[[], None]) -> None:
         with self._lock:
@@ -136,8 +134,10 @@ class Core:
         """Close everything. It is safe to repeat this after an interrupt, and in several threads."""
         with self._lock:
             self.handle = ffi.NULL
-        threads = [*self._threads]
-        for function in [*self._at_close, *(one.close for one in [*self._users, *threads])]:
+        for rest in [*self.resting]:
+            rest.part.clear()
+        scans = [*self.scans]
+        for function in [*self._at_close, *(one.close for one in [*self.pipelines, *scans])]:
             function()
         for counter in self._exact:
             try:
@@ -153,8 +153,8 @@ class Core:
         for opened in [*self._opened.values(), *self._adopted]:
             opened.close()
         until = time.monotonic() + self.patience_ms / 1000
-        for thread in threads:
-            thread.join(until)
+        for scan in scans:
+            scan.join(until)
         self._at_close.clear()
         self._exact.clear()
         self._opened.clear()

@@ -210,9 +210,9 @@ class Limit(LimitPlans):
         [(b'ann', True)]
         """
         cursor = Cursor()
-        rest = rest_of(self)
-        while rest.take(None if cursor.done else self.page(cursor)):
-            yield from rest.part
+        with rest_of(self) as rest:
+            while rest.take(None if cursor.done else self.page(cursor)):
+                yield from rest.part
 
 
 class PipelineLimit(LimitPlans):
@@ -236,7 +236,7 @@ class AioLimit(LimitPlans):
     async def scan(self) -> AsyncIterator[Tuple[bytes, LimitValue]]:
         """Each identity whose bucket is not full, in parts."""
         cursor = Cursor()
-        rest = rest_of(self)
-        while rest.take(None if cursor.done else await self.page(cursor)):
-            for identity in rest.part:
-                yield identity
+        with rest_of(self) as rest:
+            while rest.take(None if cursor.done else await self.page(cursor)):
+                for identity in rest.part:
+                    yield identity

@@ -253,11 +253,11 @@ class Log(LogPlans):
     def follow(self, cursor: Optional[LogCursor] = None, pause: Seconds = 0.5) -> Iterator[Event]:
         """Events as they are put, for ever; looks again after `pause` seconds without any."""
         cursor = cursor or LogCursor()
-        rest = rest_of(self)
-        while rest.take(self.tail(cursor)):
-            if not rest.part:
-                time.sleep(as_short_ms(pause, "pause") / 1000)
-            yield from rest.part
+        with rest_of(self) as rest:
+            while rest.take(self.tail(cursor)):
+                if not rest.part:
+                    time.sleep(as_short_ms(pause, "pause") / 1000)
+                yield from rest.part
 
     def __iter__(self) -> Iterator[Event]:
         return self.events()
@@ -294,12 +294,12 @@ class AioLog(LogPlans):
                      pause: Seconds = 0.5) -> AsyncIterator[Event]:
         """Events as they are put, for ever."""
         cursor = cursor or LogCursor()
-        rest = rest_of(self)
-        while rest.take(await self.tail(cursor)):
-            if not rest.part:
-                await asyncio.sleep(as_short_ms(pause, "pause") / 1000)
-            for event in rest.part:
-                yield event
+        with rest_of(self) as rest:
+            while rest.take(await self.tail(cursor)):
+                if not rest.part:
+                    await asyncio.sleep(as_short_ms(pause, "pause") / 1000)
+                for event in rest.part:
+                    yield event
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self.events()

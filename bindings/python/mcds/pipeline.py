@@ -126,7 +126,7 @@ class Pipeline(Bound):
         self._failure: Optional[BaseException] = None
         self._done = ffi.new("mcds_completion[]", GROUP)
         self._code = ffi.new("int *")
-        core.end_with(self, "pipeline", b"")
+        core.end(core.pipelines, self, "pipeline", b"")
 
     def _start(self, plan: Plan[T]) -> Result[T]:
         result: Result[T] = Result(self)

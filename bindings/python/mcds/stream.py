@@ -10,7 +10,7 @@ import time
 from typing import Any, AsyncIterator, Callable, Generic, Iterator, List, Optional, Tuple, TypeVar
 
 from ._binding import ffi, lib
-from .core import Core
+from .core import Core, Opened
 from .errors import Error, Invalid, NoMemory, closed, error_of
 from .handle import handle_in, new_place
 from .plan import Plan
@@ -79,35 +79,39 @@ class Rest(Generic[T]):
     """What an iteration has read, and its caller has not got yet. The close of the store drops it, and the next
     step raises Invalid: an iteration asks `take` after each part."""
 
-    def __init__(self, core: Core, noun: str = "", name: bytes = b"") -> None:
-        self._of = noun, name
-        self._is_closed = False
-        self.part: List[T] = []
-        core.end_with(self, noun, name)
+    __slots__ = ("_core", "_opened", "part")
 
-    def close(self) -> None:
-        self._is_closed = True
-        self.part.clear()
+    def __init__(self, core: Core, opened: Optional[Opened] = None) -> None:
+        self._core = core
+        self._opened = opened
+        self.part: List[T] = []
+
+    def __enter__(self) -> "Rest[T]":
+        self._core.resting.add(self)  # first: close() ends what it finds after it has closed the store
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._core.resting.discard(self)
 
     def take(self, part: Optional[List[T]]) -> bool:
         """Whether there is a part."""
         self.part = [] if part is None else part
-        if self._is_closed:
-            raise closed(*self._of)
+        if self._core.handle is ffi.NULL:
+            raise closed() if self._opened is None else closed(self._opened.noun, self._opened.name)
         return part is not None
 
 
 def rest_of(structure: Any) -> "Rest[Any]":
     """For an iteration of a structure."""
-    opened = structure._opened
-    return Rest(structure._runner._core, opened.noun, opened.name)
+    return Rest(structure._runner._core, structure._opened)
 
 
-def in_one(rest: "Rest[Any]", part: List[T]) -> Iterator[T]:
+def in_one(whole: "Rest[Any]", part: List[T]) -> Iterator[T]:
     """The elements of an iteration that is read at once."""
-    rest.take(part)
-    yield from rest.part
-    rest.take(None)
+    with whole as rest:
+        rest.take(part)
+        yield from rest.part
+        rest.take(None)
 
 
 class Scan:
@@ -178,9 +182,9 @@ class Stream:
 
     def _begin_thread(self, buffer: Any) -> None:
         """The scan ends when nothing refers to the reader, also after an interrupt of close()."""
-        opened = self._structure._opened
+        core, opened = self._structure._runner._core, self._structure._opened
         scan = Scan(self._scan, buffer, self._failures)
-        self._structure._runner._core.end_with(scan, opened.noun, opened.name, True)
+        core.end(core.scans, scan, opened.noun, opened.name)
         self._reader = ffi.gc(buffer, lib.mcds_py_buffer_stop)
         scan.begin()
 
@@ -197,20 +201,20 @@ class Stream:
             lib.mcds_py_buffer_stop(self._reader)
 
     def __iter__(self) -> Iterator[Record]:
-        rest: "Rest[Record]" = rest_of(self._structure)
         try:
-            while rest.take(self.read()):
-                yield from rest.part
+            with rest_of(self._structure) as rest:
+                while rest.take(self.read()):
+                    yield from rest.part
         finally:
             self.close()
 
     async def __aiter__(self) -> AsyncIterator[Record]:
         import asyncio
-        rest: "Rest[Record]" = rest_of(self._structure)
         try:
-            while rest.take(await asyncio.to_thread(self.read)):
-                for record in rest.part:
-                    yield record
+            with rest_of(self._structure) as rest:
+                while rest.take(await asyncio.to_thread(self.read)):
+                    for record in rest.part:
+                        yield record
         finally:
             self.close()
 

@@ -203,9 +203,9 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
     def pairs(self) -> Iterator[Tuple[bytes, bytes]]:
         """All entries, in parts of about 256 KB. Lost, at the end, where a part is gone."""
         cursor = Cursor()
-        rest = rest_of(self)
-        while rest.take(None if cursor.done else self.page(cursor)):
-            yield from rest.part
+        with rest_of(self) as rest:
+            while rest.take(None if cursor.done else self.page(cursor)):
+                yield from rest.part
         if cursor.lost is not None:
             raise again(cursor.lost)
 
@@ -310,10 +310,10 @@ class AioTable(TablePlans):
     async def items(self) -> AsyncIterator[Tuple[bytes, bytes]]:
         """All entries, in parts of about 256 KB."""
         cursor = Cursor()
-        rest = rest_of(self)
-        while rest.take(None if cursor.done else await self.page(cursor)):
-            for entry in rest.part:
-                yield entry
+        with rest_of(self) as rest:
+            while rest.take(None if cursor.done else await self.page(cursor)):
+                for entry in rest.part:
+                    yield entry
         if cursor.lost is not None:
             raise again(cursor.lost)
 
