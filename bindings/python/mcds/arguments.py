@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Supp
 from ._binding import ffi, lib
 from .errors import Invalid, locate, message_of, shown_name, text
 from .handle import new_place
+from .helping import with_method
 from .wording import OPTIONS
 
 #: Types that hold other things than integers.
@@ -48,10 +49,22 @@ def located(error: TypeError, build: Callable[..., Any], structure: Any, *given:
     """The error with the structure, the method that makes a plan, and its argument, if that is no bytes."""
     said = error.args[0] if error.args else None
     if not isinstance(said, NotBytes):
-        return error
+        return with_method(error, type(structure), build)
     opened = structure._opened
     return TypeError(message_of(opened.noun, shown_name(opened.name), build.__name__.lstrip("_"),
                                 said.reason(build, structure, *given)))
+
+
+def check_function(function: object, name: str) -> None:
+    """Refuse the argument `name` before a call that would run it."""
+    if not callable(function):
+        raise TypeError(f"{name} must be a function, not {type(function).__name__}")
+
+
+def check_type(value: object, kind: type, name: str) -> None:
+    """Refuse an argument that is no object of this class of the package."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__.removesuffix('Base')}, not {type(value).__name__}")
 
 
 class Outside(NamedTuple):

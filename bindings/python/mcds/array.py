@@ -6,10 +6,11 @@ import builtins
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 from ._binding import ffi, lib
+from .arguments import check_function
 from .core import Core, Opened
 from .errors import check, error_of
-from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, keep_raised,
-                   new_options, started, take_found, take_none, waiting)
+from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, encode_returned, encoded,
+                   keep_raised, new_options, started, take_found, take_none, waiting)
 from .stream import collect_value, in_one, read_all, rest_of
 
 #: change(old) returns the new elements
@@ -38,7 +39,7 @@ def mcds_py_change(context: Any, old: Any, old_count: int, fresh: Any) -> int:
         elements = [bytes(ffi.buffer(old[i].data, old[i].length)) if old[i].length > 0 else b""
                     for i in range(old_count)]
         for element in changing.change(elements):
-            check(lib.mcds_elements_add(fresh, as_bytes(element)))
+            check(lib.mcds_elements_add(fresh, as_bytes(encode_returned(element, "change"))))
     except BaseException as error:
         return changing.failed(error)
     return 0
@@ -90,6 +91,7 @@ class ArrayPlans(Structure):
         It is called again when another change was made meanwhile, so it must have no other effect,
         and it must not use this store. What it raises is raised here, and nothing is written.
         """
+        check_function(change, "change")
         changing = Changing(change)
         context = ffi.new_handle(changing)
 
@@ -122,6 +124,9 @@ class Array(ArrayPlans):
 
     def __iter__(self) -> Iterator[bytes]:
         return in_one(rest_of(self), self.get())
+
+    def __contains__(self, element: object) -> bool:
+        return encoded(element) in self.get()
 
     def __len__(self) -> int:
         return len(self.get())

@@ -7,11 +7,12 @@ from typing import (Any, Awaitable, Callable, Iterable, Iterator, Optional, Para
                     Type, TypeVar)
 
 from ._binding import ffi, lib
+from .arguments import check_function
 from .block import to_its_end
 from .core import Bound, Core, Opened
 from .errors import Io, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
-                   as_option_ms, as_short_ms, as_short_option_ms, awaited, encode, encode_name,
+                   as_option_ms, as_short_ms, as_short_option_ms, awaited, encode, encode_name, encode_returned,
                    keep_raised, new_options, new_value, read_value, started, take_found, take_none,
                    waiting)
 
@@ -53,7 +54,7 @@ def mcds_py_source(context: Any, key: Any, value_out: Any, said_out: Any) -> int
         value = filling.fill(bytes(ffi.buffer(key.data, key.length)))
         if value is None:
             return NOT_FOUND
-        filling.kept = as_bytes(value)
+        filling.kept = as_bytes(encode_returned(value, "fill"))
         value_out[0] = filling.kept
         return 0
     except BaseException as error:
@@ -201,6 +202,7 @@ class CachePlans(Structure):
         until it is time to try again. Busy: another caller has not ended its fill. An interrupt of
         the wait leaves at most a claim, which ends after `fill`; one inside `fill` is its failure.
         """
+        check_function(fill, "fill")
         filling = Filling(fill)
         context = ffi.new_handle(filling)
         array, kept = as_tags(tags)
@@ -327,6 +329,8 @@ class Cache(CachePlans):
         >>> render(7)
         b'<html>7'
         """
+        check_function(key, "key")
+
         def decorate(function: Callable[P, Optional[Bytes]]) -> Callable[P, Optional[bytes]]:
             @functools.wraps(function)
             def fetch(*args: P.args, **kwargs: P.kwargs) -> Optional[bytes]:
@@ -370,12 +374,13 @@ class AioCache(CachePlans):
     async def fetch(self, key: Bytes, fill: AwaitedFill, tags: Iterable[Bytes] = (),
                     wait: Seconds = 15) -> Optional[bytes]:
         """The value of a key; awaits fill(key) if this is the caller that fills it."""
+        check_function(fill, "fill")
         claim: AioClaim = await self.look(key, tags, wait)
         if not claim.mine:
             return claim.value
         try:
             filled = await fill(encode(key))
-            value = None if filled is None else encode(filled)
+            value = None if filled is None else encode_returned(filled, "fill")
         except Exception as error:
             await to_its_end(claim.fail(describe(error)))
             if claim.value is not None:
@@ -398,6 +403,8 @@ class AioCache(CachePlans):
         >>> asyncio.run(render(8))
         b'<html>8'
         """
+        check_function(key, "key")
+
         def decorate(function: Callable[P, Awaitable[Optional[Bytes]]]
                      ) -> Callable[P, Awaitable[Optional[bytes]]]:
             @functools.wraps(function)

@@ -12,6 +12,7 @@ from ._binding import ffi, lib
 from .block import surely
 from .errors import Error, Invalid, check, closed, note
 from .handle import handle_in, new_place
+from .helping import name_methods
 
 #: Handles of structures that are kept open, so that `store.counter("a")` is cheap the second time
 #: and a handle's first call, which looks for more, is made once.
@@ -22,6 +23,10 @@ class Bound:
     """A base of objects that cannot leave the process that has opened their store."""
 
     __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        name_methods(cls)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(f"{self!r} cannot be copied or pickled: it belongs to a store that this process "

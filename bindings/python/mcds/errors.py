@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import Dict, List, NoReturn, Type
+from typing import Any, Dict, List, NoReturn, Type
 
 from ._binding import ffi, lib
 from .wording import OPTIONS, to_python
@@ -219,6 +219,20 @@ def closed(noun: str = "", name: bytes = b"") -> Invalid:
     error.result, error.cause, error.reason = lib.MCDS_INVALID, "ARGUMENT_MISSING", reason
     if noun:
         locate(error, noun, shown_name(name), "", reason)
+    return error
+
+
+def brief(data: object) -> str:
+    """What is given or stored, in a line of a terminal."""
+    shown = repr(data)
+    return shown if len(shown) <= 60 else f"{shown[:56]}..."
+
+
+def absent(opened: Any, reason: str) -> NotFound:
+    """For what a structure does not have."""
+    error = NotFound()
+    error.result = lib.MCDS_NOT_FOUND
+    locate(error, opened.noun, shown_name(opened.name), "", reason)
     return error
 
 

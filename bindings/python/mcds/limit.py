@@ -9,6 +9,7 @@ import re
 from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ._binding import ffi, lib
+from .arguments import check_type
 from .core import Core, Opened
 from .errors import error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_short_ms, awaited, encode_name,
@@ -60,6 +61,8 @@ class Parts(NamedTuple):
 
 
 def as_rate(rate: Rate) -> Parts:
+    if not isinstance(rate, (str, tuple, list)):
+        raise TypeError(f"a rate must be a str or a tuple, not {type(rate).__name__}")
     if not isinstance(rate, str):
         tokens, per, *burst = rate
         return Parts(tokens, as_ms(per, "per"), *burst)
@@ -72,6 +75,8 @@ def as_rate(rate: Rate) -> Parts:
 
 
 def as_rates(rates: Union[str, Iterable[Rate]], burst: Optional[int]) -> Tuple[Parts, ...]:
+    if not isinstance(rates, Iterable):
+        raise TypeError(f"rates must be a str or an iterable of rates, not {type(rates).__name__}")
     parts = [as_rate(rate) for rate in ([rates] if isinstance(rates, str) else rates)]
     if burst is not None:
         if not parts or parts[0].burst > 0:
@@ -169,6 +174,7 @@ class LimitPlans(Structure):
 
         Moves the cursor. An identity that takes or gives meanwhile may be visited or not.
         """
+        check_type(cursor, Cursor, "cursor")
         buffer = new_buffer(PART)
         state = new_struct("mcds_limit_cursor", position=cursor.position, done=cursor.done)
 

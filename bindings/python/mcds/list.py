@@ -8,8 +8,8 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator
 
 from ._binding import ffi, lib
 from .core import Core, Opened
-from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, new_options,
-                   planned, started, take_found, take_none, waiting)
+from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, encoded,
+                   new_options, planned, started, take_found, take_none, waiting)
 from .stream import Stream, collect_value, count, read_all
 
 #: extend() makes one call for so many values.
@@ -95,6 +95,11 @@ class List(ListPlans):
 
     def __iter__(self) -> Iterator[bytes]:
         return self.values()
+
+    def __contains__(self, value: object) -> bool:
+        """Whether the list has the value. This visits all before it."""
+        wanted = encoded(value)
+        return any(one == wanted for one in self)
 
     def __len__(self) -> int:
         """The number of values. This visits all of them."""

@@ -13,13 +13,15 @@ from types import TracebackType
 from typing import Any, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
+from .arguments import check_type
 from .block import ending, statement, surely
 from .core import Bound, Core, Opened
 from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, again, check,
-                     closed, error_of, text)
+                     closed, error_of, message_of, shown_name, text)
 from .handle import handle_in, new_place
+from .helping import shows
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms,
-                   as_short_option_ms, encode_name, new_options, new_sized, started, store_of,
+                   as_short_option_ms, encode_name, encode_text, new_options, new_sized, started, store_of,
                    take_found, take_none, waiting)
 
 #: The longest call of a waiting acquisition: then it looks how the store is.
@@ -155,7 +157,7 @@ class Tenure(Bound):
         if self._failure is not None:
             raise again(self._failure)
         if self.remaining == 0:
-            raise Lost(f"{self._calls.noun} {self._opened.name!r}: the lease is over")
+            raise Lost(message_of(self._calls.noun, shown_name(self._opened.name), "", "the lease is over"))
 
     def _judge(self, error: Error) -> None:
         """What a renewal that has failed says about the lease."""
@@ -188,7 +190,8 @@ class Tenure(Bound):
 
     def _export(self) -> str:
         if self._calls is not LOCK_CALLS:
-            raise Invalid(f"{self._calls.noun} {self._opened.name!r}: only leases of locks are exported")
+            raise Invalid(message_of(self._calls.noun, shown_name(self._opened.name), "",
+                                     "only leases of locks are exported"))
         out = ffi.new("char[]", lib.MCDS_LEASE_TEXT)
         check(lib.mcds_lock_export(self._handle, self._held, out))
         return str(ffi.string(out).decode())
@@ -263,7 +266,7 @@ def import_lease(core: Core, opened: Opened, token: Bytes) -> Tuple[Opened, Any]
     place, lease = new_place("lock"), ffi.new("mcds_lease *")
     if core.handle is ffi.NULL:
         raise closed("lock", opened.name)
-    check(lib.mcds_lock_import(core.handle, opened.name, encode_name(token), place, lease))
+    check(lib.mcds_lock_import(core.handle, opened.name, encode_text(token, "token"), place, lease))
     return core.adopt(Opened(handle_in(place), "lock", opened.name)), lease
 
 
@@ -340,6 +343,7 @@ class LockPlans(Leased):
         """
         out = new_sized("mcds_lock_holder")
         if seen is not None:
+            check_type(seen, Holder, "seen")
             out.fence, out.tenure = seen.fence, seen.tenure
         return Plan(lib.mcds_lock_watch, lib.mcds_lock_watch_start,
                     (self._opened.handle, as_short_ms(wait, "wait"), out), take_holder, out)
@@ -443,7 +447,7 @@ class Lock(Block, LockPlans):
     break_lock = waiting(LockPlans._break)
     drop = waiting(LockPlans._drop)
 
-    @functools.wraps(LockPlans._watch)
+    @shows(LockPlans._watch, "{}")
     def watch(self, seen: Optional[Holder] = None, wait: Seconds = 0) -> Optional[Holder]:
         until = time.monotonic() + as_ms(wait, "wait") / 1000
         while True:

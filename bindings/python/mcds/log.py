@@ -11,10 +11,11 @@ import time
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional, Tuple
 
 from ._binding import ffi, lib
+from .arguments import check_type
 from .core import Core, Opened
 from .errors import Invalid, check
 from .plan import (Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_option_ms,
-                   as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name, from_time_ms,
+                   as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name, encode_text, from_time_ms,
                    new_options, new_sized, put_name, started, take_found, take_none, waiting)
 from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records, rest_of
 
@@ -109,7 +110,7 @@ class LogCursor:
     def load(cls, text: Bytes) -> "LogCursor":
         """The cursor of a text that save() has made."""
         cursor = cls()
-        check(lib.mcds_log_cursor_load(cursor._cursor, encode_name(text)))
+        check(lib.mcds_log_cursor_load(cursor._cursor, encode_text(text, "text")))
         return cursor
 
 
@@ -151,8 +152,7 @@ class LogPlans(Structure):
         [b'one']
         >>> cursor = mcds.LogCursor.load(cursor.save())
         """
-        if not isinstance(cursor, LogCursor):
-            raise TypeError(f"cursor must be a LogCursor, not {type(cursor).__name__}")
+        check_type(cursor, LogCursor, "cursor")
         buffer = new_buffer(PART)
 
         def take(code: int, out: Any) -> "builtins.list[Event]":

@@ -6,11 +6,12 @@ import contextlib
 from typing import Any, Awaitable, Callable, Iterator, NamedTuple, Optional, Type, TypeVar
 
 from ._binding import ffi, lib
+from .arguments import check_function
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .errors import Error, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, as_short_ms,
-                   as_short_option_ms, awaited, encode, encode_name, new_options, new_sized,
+                   as_short_option_ms, awaited, encode_name, encode_returned, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
 
 
@@ -121,7 +122,7 @@ class AioRun(RunBase):
 
 def as_result(returned: Optional[Bytes]) -> bytes:
     """The result of work that has returned."""
-    return b"" if returned is None else encode(returned)
+    return b"" if returned is None else encode_returned(returned, "work")
 
 
 R = TypeVar("R", bound=RunBase)
@@ -211,6 +212,7 @@ class Once(OncePlans):
         None is stored as b"". Where work() returns another type, or more than the store accepts,
         this raises TypeError or TooBig, and the claim lasts until its end, because the work was done.
         """
+        check_function(work, "work")
         run: Run = self.begin(key, request, wait)
         if run.result is not None:
             return run.result
@@ -254,6 +256,7 @@ class AioOnce(OncePlans):
     async def run(self, key: Bytes, work: Callable[[], Awaitable[Optional[Bytes]]],
                   request: Bytes = b"", wait: Seconds = 60) -> bytes:
         """The result of work(), which one caller awaits; as of a Once."""
+        check_function(work, "work")
         run: AioRun = await self.begin(key, request, wait)
         if run.result is not None:
             return run.result

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import functools
 import inspect
 from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable, Iterator,
                     Mapping, Optional, ParamSpec, Tuple, TypeGuard, TypeVar, Union)
@@ -16,8 +15,9 @@ from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable
 from ._binding import ffi, lib
 from .arguments import NotBytes, fitting, located, mistyped, narrowed, outside
 from .core import Bound
-from .errors import Error, Invalid, NotFound, error_of, locate, message_of, shown_name
+from .errors import Error, Invalid, NotFound, brief, error_of, locate, message_of, shown_name
 from .handle import new_place
+from .helping import shows, with_method
 
 if TYPE_CHECKING:
     from .pipeline import Result
@@ -226,7 +226,7 @@ GiveBack = Callable[[int], Iterator[Plan[Any]]]
 
 
 def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate[O, P], T]:
-    @functools.wraps(build)
+    @shows(build, "{}")
     def method(self: O, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             plan = build(self, *args, **kwargs)
@@ -259,7 +259,7 @@ def store_of(structure: Any) -> Any:
 
 def started(build: Callable[Concatenate[Any, P], Plan[T]]
             ) -> Callable[Concatenate[Any, P], "Result[T]"]:
-    @functools.wraps(build)
+    @shows(build, "Result[{}]")
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> "Result[T]":
         result: "Result[T]" = self._runner._start(planned(build, self, args, kwargs))
         return result
@@ -269,7 +269,7 @@ def started(build: Callable[Concatenate[Any, P], Plan[T]]
 
 def awaited(build: Callable[Concatenate[Any, P], Plan[T]]
             ) -> Callable[Concatenate[Any, P], "asyncio.Future[T]"]:
-    @functools.wraps(build)
+    @shows(build, "Awaitable[{}]")
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
         future: "asyncio.Future[T]" = self._runner._start(planned(build, self, args, kwargs))
         return future
@@ -280,7 +280,7 @@ def awaited(build: Callable[Concatenate[Any, P], Plan[T]]
 def opens(opener: Callable[Concatenate[Any, P], Any], kind: Callable[[Any, Any], H]
           ) -> Callable[Concatenate[Any, P], H]:
     """A method that opens a structure, or finds it open, and wraps it for this way of running."""
-    @functools.wraps(opener)
+    @shows(opener, kind.__name__)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> H:
         try:
             return kind(opener(self._core, *args, **kwargs), self)
@@ -291,7 +291,7 @@ def opens(opener: Callable[Concatenate[Any, P], Any], kind: Callable[[Any, Any],
         except TypeError as error:
             if error.args and isinstance(error.args[0], NotBytes):
                 raise TypeError(error.args[0].reason(opener, self._core, args, kwargs)) from None
-            raise
+            raise with_method(error, type(self), opener) from None
 
     return method
 
@@ -313,7 +313,7 @@ class Structure(Bound):
         return name
 
     def __repr__(self) -> str:
-        return f"<mcds.{type(self).__name__} {self.name!r}>"
+        return f"<mcds.{type(self).__name__} {brief(self.name)}>"
 
 
 def keep_raised(kind: Any, error: BaseException, trace: Any) -> None:
@@ -334,9 +334,25 @@ def encode(data: Bytes) -> bytes:
         return data
     if isinstance(data, str):
         return data.encode()
-    if isinstance(data, (bytearray, memoryview)):
+    if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(data)
     raise NotBytes.error(data)
+
+
+def encode_returned(data: Bytes, function: str) -> bytes:
+    """What a function of the program has returned."""
+    try:
+        return encode(data)
+    except TypeError as error:
+        raise TypeError(f"{function} must return {error}") from None
+
+
+def encoded(other: Any) -> Any:
+    """What is compared with the bytes of a store. What cannot be encoded equals none of them."""
+    try:
+        return encode(other)
+    except (TypeError, UnicodeEncodeError):
+        return other
 
 
 #: The largest element of a set, and the largest key of a table.
@@ -358,6 +374,17 @@ def encode_name(name: Bytes) -> bytes:
     encoded = encode(name)
     if b"\0" in encoded:
         raise ValueError("a name with a NUL")
+    return encoded
+
+
+def encode_text(text: Bytes, name: str) -> bytes:
+    """The argument `name`, which is another string of C."""
+    if not isinstance(text, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"{name} must be bytes or str, not {type(text).__name__}")
+    # A path of os.listdir() may have bytes that are no UTF-8.
+    encoded = text.encode(errors="surrogateescape") if isinstance(text, str) else encode(text)
+    if b"\0" in encoded:
+        raise ValueError(f"{name} must not have a NUL")
     return encoded
 
 

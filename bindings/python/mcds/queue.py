@@ -7,11 +7,12 @@ import time
 from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from ._binding import ffi, lib
+from .arguments import check_type
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
-from .errors import Error, error_of
+from .errors import Error, brief, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
-                   as_short_ms, as_short_option_ms, awaited, encode_name, new_options, new_sized,
+                   as_short_ms, as_short_option_ms, awaited, encode_name, encode_text, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
 from .stream import collect_job, read_all
 
@@ -115,7 +116,7 @@ class JobBase(Bound):
         return str(ffi.string(out).decode())
 
     def __repr__(self) -> str:
-        return f"<mcds.{type(self).__name__} {self.data!r}>"
+        return f"<mcds.{type(self).__name__} {brief(self.data)}>"
 
 
 class QueuePlans(Structure):
@@ -151,6 +152,8 @@ class QueuePlans(Structure):
         after  a job of this worker, which is done: the same request says so. Its `was_lost` then
                says whether its claim had ended before
         """
+        if after is not None:
+            check_type(after, JobBase, "after")
         value = new_value()
         job = ffi.new("mcds_job *", after._job[0] if after is not None else {})
 
@@ -182,7 +185,7 @@ class QueuePlans(Structure):
     def job(self, receipt: Bytes) -> Any:
         """The claim of another process, to end or to extend it. It has no data."""
         job = ffi.new("mcds_job *")
-        code = lib.mcds_queue_job_load(job, encode_name(receipt))
+        code = lib.mcds_queue_job_load(job, encode_text(receipt, "receipt"))
         if code != 0:
             raise error_of(code)
         return self.job_type(self, job, b"")
@@ -338,6 +341,7 @@ class Queue(QueuePlans):
         >>> mails.count().waiting
         1
         """
+        check_type(dead, JobEntry, "dead")
         self.push(dead.data)
         return self.discard(dead.id)
 
@@ -391,6 +395,7 @@ class AioQueue(QueuePlans):
 
     async def retry(self, dead: JobEntry) -> bool:
         """Push a dead job again, and then erase the dead one; as of a Queue."""
+        check_type(dead, JobEntry, "dead")
         await self.push(dead.data)
         erased: bool = await self.discard(dead.id)
         return erased

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import itertools
 from typing import Any, AsyncIterator, Iterable, Iterator, List, MutableSet, Tuple
 
 from ._binding import ffi, lib
 from .core import Core, Opened
-from .errors import NotFound
+from .errors import absent, brief
+from .operators import OfBytes
 from .plan import (Bytes, Plan, Structure, as_bytes, awaited, encode_name, fits, known,
                    new_options, planned, started, take_flag, take_found, take_none, waiting)
 from .stream import Stream, collect_set, count, read_all
@@ -137,13 +139,13 @@ class AnyForm(SetPlans):
     def remove(self, element: Bytes) -> None:
         """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
         if not self.take(element):
-            raise NotFound(f"set {self.name!r}: no element {element!r}")
+            raise absent(self._opened, f"no element {brief(element)}")
 
-    def update(self, elements: Iterable[Bytes]) -> None:
-        """Add many elements; their requests travel together."""
+    def update(self, *elements: Iterable[Bytes]) -> None:
+        """Add many elements, of any number of iterables; their requests travel together."""
         _ = self._opened.handle  # of a closed store: refused with the name of the set
         with self._runner.pipeline() as pipeline:
-            for element in elements:
+            for element in itertools.chain(*elements):
                 pipeline._start(planned(SetPlans._add, self, (element,), {}))
 
     def clear(self) -> None:
@@ -166,15 +168,22 @@ class AnyForm(SetPlans):
         return any(True for _ in self)
 
 
-class Set(AnyForm, MutableSet[bytes]):
-    """A set of bytes. Its operators that make new sets make sets of Python."""
+class Set(AnyForm, OfBytes, MutableSet[bytes]):
+    """A set of bytes. Its operators that make new sets make sets of Python, and encode the text of other
+    sets as UTF-8.
+
+    >>> tags = s.set("tags")
+    >>> tags.update(["red", "green"])
+    >>> tags - {"red"}, tags >= {"red"}
+    ({b'green'}, True)
+    """
 
     def pop(self) -> bytes:
         """Remove an element and return it. Concurrent calls get different elements."""
         for element in self:
             if self.take(element):
                 return element
-        raise NotFound(f"set {self.name!r}: empty")
+        raise absent(self._opened, "empty")
 
     @classmethod
     def _from_iterable(cls, it: Iterable[Any]) -> builtins.set[Any]:
@@ -222,11 +231,11 @@ class AioSet(SetPlans):
     async def remove(self, element: Bytes) -> None:
         """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
         if not await self.take(element):
-            raise NotFound(f"set {self.name!r}: no element {element!r}")
+            raise absent(self._opened, f"no element {brief(element)}")
 
-    async def update(self, elements: Iterable[Bytes]) -> None:
-        """Add many elements; their requests travel together."""
-        await asyncio.gather(*(self.add(element) for element in elements))
+    async def update(self, *elements: Iterable[Bytes]) -> None:
+        """Add many elements, of any number of iterables; their requests travel together."""
+        await asyncio.gather(*(self.add(element) for element in itertools.chain(*elements)))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """All elements, in parts that another thread reads."""

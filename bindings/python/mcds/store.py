@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from types import TracebackType
-from typing import Any, Dict, Iterator, Optional, Tuple, Type
+from typing import Any, Dict, Iterator, Optional, Tuple, Type, Union
 
 from ._binding import ffi, lib
 from .aio import Aio
@@ -12,7 +13,7 @@ from .array import Array, open_array
 from .cache import Cache, open_cache
 from .core import Bound, Core
 from .counter import Counter, SumCounter, open_counter, open_exact, open_striped
-from .errors import check, closed, text
+from .errors import check, closed, shown_name, text
 from .ids import Ids, open_ids
 from .limit import Limit, open_limit
 from .list import List, open_list
@@ -20,7 +21,7 @@ from .lock import Lock, open_lock
 from .log import Log, open_log
 from .pipeline import Pipeline
 from .once import Once, open_once
-from .plan import Bytes, Seconds, as_short_ms, as_short_option_ms, encode_name, new_options, opens
+from .plan import Bytes, Seconds, as_short_ms, as_short_option_ms, encode_text, new_options, opens
 from .queue import Queue, open_queue
 from .semaphore import Semaphore, open_semaphore
 from .set import Bag, Sequence, Set, open_bag, open_sequence, open_set
@@ -29,7 +30,8 @@ from .table import Table, open_table
 from .views import Views, open_views
 from .visitors import Online, Visitors, open_online, open_visitors
 
-
+#: So many bytes of a URI are shown.
+SHOWN = 200
 #: The nouns whose options are stored, and the options of each that belong to a handle alone.
 NOT_STORED: Dict[str, Tuple[str, ...]] = {
     "counter": (), "visitors": (), "online": (), "views": ("load", "save", "context"), "set": (),
@@ -76,10 +78,11 @@ class Store(Bound):
 
     def __init__(self, uri: str, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> None:
         options = new_options("mcds_options", timeout_ms=as_short_option_ms(timeout, "timeout"))
-        prefix = ffi.NULL if ns is None else ffi.new("char[]", encode_name(ns))
+        prefix = ffi.NULL if ns is None else ffi.new("char[]", encode_text(ns, "ns"))
         options.ns = prefix
-        self._uri = uri
-        self._core = Core(encode_name(uri), options)
+        encoded = encode_text(uri, "uri")
+        self._uri = shown_name(encoded if len(encoded) <= SHOWN else encoded[:SHOWN] + b"...")
+        self._core = Core(encoded, options)
         self._aio: Optional[Aio] = None
 
     @property
@@ -95,6 +98,8 @@ class Store(Bound):
 
     def limit_timeout(self, timeout: Optional[Seconds]) -> None:
         """Limit each operation that begins from now on; 0: to a millisecond. None ends the limit."""
+        if self._core.handle is ffi.NULL:
+            raise closed()
         # 0 ends the limit in C.
         limit_ms = 0 if timeout is None else max(1, as_short_ms(timeout, "timeout"))
         lib.mcds_limit_timeout(self._core.handle, limit_ms)
@@ -129,9 +134,9 @@ class Store(Bound):
         code: int = function(self._core.handle, visit, buffer)
         return code
 
-    def backup(self, path: str) -> None:
+    def backup(self, path: "Union[str, os.PathLike[str]]") -> None:
         """Copy a whole lmdb: store to a new file, as of one moment, while others use it."""
-        check(lib.mcds_backup(self._core.handle, encode_name(path)))
+        check(lib.mcds_backup(self._core.handle, encode_text(os.fspath(path), "path")))
 
     def made_with(self, noun: str, name: Bytes) -> Optional[dict[str, int]]:
         """The stored options of a structure; None if it does not exist.
@@ -143,7 +148,7 @@ class Store(Bound):
         if noun not in NOT_STORED:
             raise ValueError(f"{noun}: no options are stored with it, or C does not read them")
         options = new_options(f"mcds_{noun}_options")
-        code = getattr(lib, f"mcds_{noun}_made_with")(self._core.handle, encode_name(name), options)
+        code = getattr(lib, f"mcds_{noun}_made_with")(self._core.handle, encode_text(name, "name"), options)
         if code == lib.MCDS_NOT_FOUND:
             return None
         check(code)
@@ -164,6 +169,8 @@ class Store(Bound):
         self._core.close()
 
     def __enter__(self) -> "Store":
+        if self._core.handle is ffi.NULL:
+            raise closed()
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],

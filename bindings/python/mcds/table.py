@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import (Any, AsyncIterator, ItemsView, Iterator, List, MutableMapping, Optional, Tuple,
-                    TypeVar, Union, ValuesView, overload)
+from typing import (Any, AsyncIterator, ItemsView, Iterator, KeysView, List, Mapping, MutableMapping, Optional,
+                    Tuple, TypeVar, Union, ValuesView, overload)
 
 from ._binding import ffi, lib
+from .arguments import check_type
 from .core import Core, Opened
-from .errors import Error, NotFound, again, error_of
+from .errors import Error, absent, again, brief, error_of
+from .operators import OfBytes
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, awaited,
-                   encode, encode_name, fits, known, new_options, new_struct, new_value, planned, read_value,
+                   encode, encode_name, encoded, fits, known, new_options, new_struct, new_value, planned, read_value,
                    started, take_flag, take_found, take_new, take_none, take_number, waiting)
 from .stream import PART, check_scan, collect_table, count, new_buffer, records, rest_of
 
@@ -140,8 +142,7 @@ class TablePlans(Structure):
         ...     for key, value in s.table("hosts").page(cursor):
         ...         pass
         """
-        if not isinstance(cursor, Cursor):
-            raise TypeError(f"cursor must be a Cursor, not {type(cursor).__name__}")
+        check_type(cursor, Cursor, "cursor")
         buffer = new_buffer(PART)
         state = new_struct("mcds_table_cursor", position=cursor.position, done=cursor.done)
 
@@ -187,7 +188,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
     def __getitem__(self, key: Bytes) -> bytes:
         value = self.get(key)
         if value is None:
-            raise NotFound(f"table {self.name!r}: no key {key!r}")
+            raise absent(self._opened, f"no key {brief(key)}")
         return value
 
     def __setitem__(self, key: Bytes, value: Bytes) -> None:
@@ -195,7 +196,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
 
     def __delitem__(self, key: Bytes) -> None:
         if not self.remove(key):
-            raise NotFound(f"table {self.name!r}: no key {key!r}")
+            raise absent(self._opened, f"no key {brief(key)}")
 
     def __contains__(self, key: object) -> bool:
         return fits(key) and self.has(key)
@@ -221,10 +222,21 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
     def __bool__(self) -> bool:
         return any(True for _ in self.pairs())
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return dict(self.items()) == {encoded(key): encoded(value) for key, value in other.items()}
+
+    def keys(self) -> "KeysView[bytes]":
+        """The keys, a set of bytes. Its operators encode the text of other sets as UTF-8."""
+        return Keys(self)
+
     def items(self) -> "ItemsView[bytes, bytes]":
+        """The entries, read in parts."""
         return Items(self)
 
     def values(self) -> "ValuesView[bytes]":
+        """The values, read in parts."""
         return Values(self)
 
     def setdefault(self, key: Bytes, default: Bytes = b"") -> bytes:
@@ -248,8 +260,15 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
         if value is not None and self.remove(key):
             return value
         if default is MISSING:
-            raise NotFound(f"table {self.name!r}: no key {key!r}")
+            raise absent(self._opened, f"no key {brief(key)}")
         return default
+
+    def popitem(self) -> Tuple[bytes, bytes]:
+        """Remove an entry and return it. Concurrent calls get different entries."""
+        for key, value in self.pairs():
+            if self.remove(key):
+                return key, value
+        raise absent(self._opened, "empty")
 
     def clear(self) -> None:
         """Erase the table."""
@@ -258,10 +277,20 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
     __hash__ = None  # type: ignore[assignment]
 
 
+class Keys(OfBytes, KeysView[bytes]):
+    """The keys of a table."""
+
+
 class Items(ItemsView[bytes, bytes]):
     """The entries of a table, without a call for each."""
 
     _mapping: Table
+
+    def __contains__(self, item: object) -> bool:
+        if not isinstance(item, tuple) or len(item) != 2:
+            return False
+        value = self._mapping.get(item[0])
+        return value is not None and value == encoded(item[1])
 
     def __iter__(self) -> Iterator[Tuple[bytes, bytes]]:
         return self._mapping.pairs()
@@ -276,7 +305,8 @@ class Values(ValuesView[bytes]):
         return (value for _, value in self._mapping.pairs())
 
     def __contains__(self, value: object) -> bool:
-        return any(value == other for other in self)
+        wanted = encoded(value)
+        return any(one == wanted for one in self)
 
 
 class PipelineTable(TablePlans):

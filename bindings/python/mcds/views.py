@@ -6,6 +6,7 @@ import threading
 from typing import Any, Callable, Dict, Optional
 
 from ._binding import ffi, lib
+from .arguments import check_function
 from .core import Core, Opened
 from .errors import error_of
 from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited, encode_name, new_options,
@@ -95,9 +96,8 @@ def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
     >>> sum(saved.values())
     3
     """
-    for option, function in (("load", load), ("save", save)):
-        if not callable(function):
-            raise TypeError(f"{option} must be a function, not {type(function).__name__}")
+    check_function(load, "load")
+    check_function(save, "save")
     callbacks = Callbacks(load, save)
     context = ffi.new_handle(callbacks)
     flush_ms = as_short_option_ms(flush, "flush")

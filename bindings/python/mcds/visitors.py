@@ -55,7 +55,7 @@ def open_visitors(core: Core, name: Bytes, *, period: Optional[Seconds] = None,
     >>> v.get().current
     2
     """
-    key = (as_option_ms(period, "period"), as_short_option_ms(settle, "settle"), int(members))
+    key = (as_option_ms(period, "period"), as_short_option_ms(settle, "settle"), members)
     options = new_options("mcds_visitors_options", period_ms=key[0], settle_ms=key[1],
                           members=key[2])
     return core.open("visitors", encode_name(name), options, key)
@@ -71,7 +71,7 @@ def open_online(core: Core, name: Bytes, *, buckets: int = 0, width: Optional[Se
     >>> o.get().current
     2
     """
-    key = (buckets, as_short_option_ms(width, "width"), int(members))
+    key = (buckets, as_short_option_ms(width, "width"), members)
     options = new_options("mcds_online_options", buckets=key[0], width_ms=key[1], members=key[2])
     return core.open("online", encode_name(name), options, key)
 
