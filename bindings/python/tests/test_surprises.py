@@ -68,6 +68,25 @@ def test_views_of_a_table_see_text_as_bytes(s: mcds.Store) -> None:
     assert sorted(taken) == [(b"a", b"1"), (b"b", b"2")] and not table
 
 
+def test_popitem_passes_over_what_others_remove(s: mcds.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = s.table("t")
+    table.update({b"a": b"1", b"b": b"2"})
+    remove_entry = mcds.Table.remove
+    lost: List[bytes] = []
+
+    def remove_after_another(self: mcds.Table, key: bytes) -> bool:
+        is_ours = remove_entry(self, key)
+        if not lost:
+            lost.append(key)
+            return False
+        return is_ours
+
+    monkeypatch.setattr(mcds.Table, "remove", remove_after_another)
+    assert {table.popitem()[0], *lost} == {b"a", b"b"}
+    with pytest.raises(mcds.NotFound, match="empty"):
+        table.popitem()
+
+
 def test_text_is_found_in_lists_and_arrays(s: mcds.Store) -> None:
     s.list("l").extend(["a", "b"])
     s.array("a").set(["a", "b"])
