@@ -61,6 +61,12 @@ def check_function(function: object, name: str) -> None:
         raise TypeError(f"{name} must be a function, not {type(function).__name__}")
 
 
+def check_awaitable(returned: object, function: str) -> None:
+    """Refuse what a function of an event loop has returned, if that cannot be awaited."""
+    if not inspect.isawaitable(returned):
+        raise TypeError(f"{function} must return an awaitable, not {type(returned).__name__}")
+
+
 def check_type(value: object, kind: type, name: str) -> None:
     """Refuse an argument that is no object of this class of the package."""
     if not isinstance(value, kind):

@@ -7,7 +7,7 @@ from typing import (Any, Awaitable, Callable, Iterable, Iterator, Optional, Para
                     Type, TypeVar)
 
 from ._binding import ffi, lib
-from .arguments import check_function
+from .arguments import check_awaitable, check_function
 from .block import to_its_end
 from .core import Bound, Core, Opened
 from .errors import Io, error_of
@@ -379,7 +379,9 @@ class AioCache(CachePlans):
         if not claim.mine:
             return claim.value
         try:
-            filled = await fill(encode(key))
+            begun = fill(encode(key))
+            check_awaitable(begun, "fill")
+            filled = await begun
             value = None if filled is None else encode_returned(filled, "fill")
         except Exception as error:
             await to_its_end(claim.fail(describe(error)))

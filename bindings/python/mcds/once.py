@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from typing import Any, Awaitable, Callable, Iterator, NamedTuple, Optional, Type, TypeVar
 
 from ._binding import ffi, lib
-from .arguments import check_function
+from .arguments import check_awaitable, check_function
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .errors import Error, error_of
@@ -255,15 +256,20 @@ class AioOnce(OncePlans):
 
     async def run(self, key: Bytes, work: Callable[[], Awaitable[Optional[Bytes]]],
                   request: Bytes = b"", wait: Seconds = 60) -> bytes:
-        """The result of work(), which one caller awaits; as of a Once."""
+        """The result of work(), which one caller awaits; as of a Once. If work() returns what cannot be
+        awaited, this raises TypeError, and the claim lasts until its end, because the work may be done."""
         check_function(work, "work")
         run: AioRun = await self.begin(key, request, wait)
         if run.result is not None:
             return run.result
+        has_returned = False
         try:
-            returned = await work()
+            begun = work()
+            has_returned = not inspect.isawaitable(begun)
+            check_awaitable(begun, "work")
+            returned = await begun
         except BaseException:
-            if not run.strict:
+            if not has_returned and not run.strict:
                 with contextlib.suppress(Error):
                     await to_its_end(run.abandon())
             raise

@@ -227,6 +227,8 @@ class Pipeline(Bound):
         return f"<mcds.Pipeline {len(self._running)} in flight>"
 
     def __enter__(self) -> "Pipeline":
+        if self._pipeline is NULL:
+            raise Invalid("the pipeline is closed")
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],

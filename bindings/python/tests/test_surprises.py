@@ -145,8 +145,8 @@ async def fetch(cache: Any, fill: Any) -> Any:
     return await cache.fetch("k", fill)
 
 
-async def run(once: Any, work: Any) -> Any:
-    return await once.run("k", work)
+async def run(once: Any, work: Any, **options: Any) -> Any:
+    return await once.run("k", work, **options)
 
 
 def test_what_a_function_returns_is_named(s: mcds.Store) -> None:
@@ -159,6 +159,32 @@ def test_what_a_function_returns_is_named(s: mcds.Store) -> None:
         once.run("k", lambda: 7)
     with pytest.raises(TypeError, match="^change must return bytes or str, not int$"):
         array.change_by(lambda old: [7])
+
+
+def test_work_that_is_not_awaited_is_done_once(s: mcds.Store) -> None:
+    """The function is none of asyncio, and has done the work."""
+    done: List[str] = []
+
+    def work(*_: Any) -> bytes:
+        done.append("work")
+        return b"r"
+
+    for _ in range(2):
+        with pytest.raises((TypeError, mcds.Busy)) as caught:
+            asyncio.run(run(s.aio.once("o"), work, wait=0))
+        assert done == ["work"]
+    assert caught.type is mcds.Busy
+    with pytest.raises(TypeError, match="^work must return an awaitable, not bytes$"):
+        asyncio.run(run(s.aio.once("p"), work, wait=0))
+    with pytest.raises(TypeError, match="^fill must return an awaitable, not bytes$"):
+        asyncio.run(fetch(s.aio.cache("c"), work))
+
+
+def test_a_closed_pipeline_begins_no_block(s: mcds.Store) -> None:
+    with s.pipeline() as pipeline:
+        pipeline.counter("c").add()
+    with pytest.raises(mcds.Invalid, match="the pipeline is closed"):
+        pipeline.__enter__()
 
 
 #: Calls of one wrong argument, and what the TypeError says.
