@@ -113,6 +113,8 @@ class Pipeline(Bound):
     semaphore = opens(open_semaphore, PipelineSemaphore)
 
     def __init__(self, core: Core, depth: int = DEPTH, check_results: bool = True) -> None:
+        if not isinstance(core, Core):
+            raise TypeError("Pipeline() is called by the package: open a pipeline with store.pipeline()")
         self._core = core
         self._depth = depth or DEPTH
         self._check_results = check_results

@@ -14,7 +14,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable
 
 from ._binding import ffi, lib
 from .arguments import NotBytes, fitting, located, mistyped, narrowed, outside
-from .core import Bound
+from .core import Bound, Opened
 from .errors import Error, Invalid, NotFound, brief, error_of, locate, message_of, shown_name
 from .handle import new_place
 from .helping import shows, with_method
@@ -303,6 +303,9 @@ class Structure(Bound):
     absent = ""
 
     def __init__(self, opened: Any, runner: Any) -> None:
+        if not isinstance(opened, Opened):
+            raise TypeError(f"{type(self).__name__}() is called by the package: open a structure with a "
+                            "method of a store, such as store.table(name)")
         self._opened = opened
         self._runner = runner
 

@@ -180,6 +180,15 @@ def test_work_that_is_not_awaited_is_done_once(s: mcds.Store) -> None:
         asyncio.run(fetch(s.aio.cache("c"), work))
 
 
+def test_a_structure_is_opened_by_its_store(s: mcds.Store) -> None:
+    kinds: List[Any] = [mcds.Table, mcds.Lock, mcds.AioSet, mcds.PipelineCounter, mcds.Queue]
+    for kind in kinds:
+        with pytest.raises(TypeError, match=rf"^{kind.__name__}\(\) is called by .* store.table\(name\)$"):
+            kind(s, "x")
+    with pytest.raises(TypeError, match=r"store.pipeline\(\)$"):
+        mcds.Pipeline(s)  # type: ignore[arg-type]
+
+
 def test_a_closed_pipeline_begins_no_block(s: mcds.Store) -> None:
     with s.pipeline() as pipeline:
         pipeline.counter("c").add()
