@@ -134,7 +134,29 @@ static uint32_t backend_features(void *state)
     return MCDS_CAS_NUMBERS | MCDS_STATE_AFTER_APPEND;
 }
 
-static void read_batch(const struct backend *backend, struct mcds__lmdb_reader *reader,
+/* A read transaction in use, and the time by which items have expired in it. */
+struct reading {
+    struct mcds__lmdb_reader *reader; /* NULL: not begun */
+    uint64_t now_ms;
+};
+
+static int begin_reading(const struct backend *backend, int64_t until_ns,
+                         struct reading *reading)
+{
+    struct mcds__lmdb_file *file = backend->file;
+    int code = mcds__lmdb_read_begin(file, backend->env, until_ns, &reading->reader);
+    if (code != 0)
+        return code;
+    int64_t now_ns = mcds__monotonic_ns(backend->env);
+    reading->now_ms = mcds__lmdb_ms_at(file, backend->env, now_ns);
+    if (file->snapshot >= 0 || !mcds__lmdb_was_removed(file, now_ns))
+        return 0;
+    mcds__lmdb_read_end(file, reading->reader);
+    reading->reader = NULL;
+    return ESTALE;
+}
+
+static void read_batch(const struct backend *backend, const struct reading *reading,
                        mcds_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -143,7 +165,8 @@ static void read_batch(const struct backend *backend, struct mcds__lmdb_reader *
         if (request->command != MCDS_GET)
             continue;
         request->reply.detail = NULL;
-        int code = mcds__lmdb_get(backend->file, reader, backend->env, request, batch->values);
+        int code = mcds__lmdb_get(backend->file, reading->reader, reading->now_ms, request,
+                                  batch->values);
         if (code != 0)
             mcds__lmdb_answer(backend->file, request, MCDS_OUT_FAILED, mcds__lmdb_reason(code));
     }
@@ -156,27 +179,23 @@ static void read_batch(const struct backend *backend, struct mcds__lmdb_reader *
 static void read_batches(const struct backend *backend, mcds_batch *first,
                          struct mcds__lmdb_writer *writes)
 {
-    struct mcds__lmdb_reader *reader = NULL;
+    struct reading reading = {NULL, 0};
     int code = 0;
     for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
         if (!backend->file->read_only && !mcds__lmdb_only_reads(batch)) {
             mcds__lmdb_writer_add(writes, batch);
             continue;
         }
-        if (reader == NULL && code == 0 && backend->file->snapshot < 0 &&
-            mcds__lmdb_was_removed(backend->file, backend->env))
-            code = ESTALE;
-        if (reader == NULL && code == 0)
-            code = mcds__lmdb_read_begin(backend->file, backend->env, batch->deadline_ns,
-                                         &reader);
+        if (reading.reader == NULL && code == 0)
+            code = begin_reading(backend, batch->deadline_ns, &reading);
         if (code == 0)
-            read_batch(backend, reader, batch);
+            read_batch(backend, &reading, batch);
         else
             mcds__lmdb_answer_batch(backend->file, batch, mcds__lmdb_unread(code),
                                     mcds__lmdb_reason(code));
     }
-    if (reader != NULL)
-        mcds__lmdb_read_end(backend->file, reader);
+    if (reading.reader != NULL)
+        mcds__lmdb_read_end(backend->file, reading.reader);
 }
 
 static void backend_submit(void *state, mcds_batch *first)

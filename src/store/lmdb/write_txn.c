@@ -92,9 +92,8 @@ bool mcds__lmdb_is_removed(const struct mcds__lmdb_file *file)
             (status.st_dev != file->device || status.st_ino != file->inode));
 }
 
-bool mcds__lmdb_was_removed(struct mcds__lmdb_file *file, const mcds_env *env)
+bool mcds__lmdb_was_removed(struct mcds__lmdb_file *file, int64_t now_ns)
 {
-    int64_t now_ns = mcds__monotonic_ns(env);
     if (!file->removed && now_ns - file->named_ns >= REMOVED_LOOK_NS) {
         file->removed = mcds__lmdb_is_removed(file);
         file->named_ns = now_ns;
@@ -105,7 +104,7 @@ bool mcds__lmdb_was_removed(struct mcds__lmdb_file *file, const mcds_env *env)
 int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                            struct MDB_txn **txn_out)
 {
-    if (mcds__lmdb_was_removed(file, env)) {
+    if (mcds__lmdb_was_removed(file, mcds__monotonic_ns(env))) {
         mcds__lmdb_write_lock_leave(file); /* which the attempt to delegate may have got */
         return ESTALE;
     }

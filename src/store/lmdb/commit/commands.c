@@ -95,11 +95,10 @@ static void lmdb_commands_get(const struct mcds__lmdb_file *file, const struct f
 }
 
 int mcds__lmdb_get(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader,
-                   const mcds_env *env, mcds_request *request, mcds_buffer *values)
+                   uint64_t now_ms, mcds_request *request, mcds_buffer *values)
 {
     struct found found;
     bool sound;
-    uint64_t now_ms = mcds__lmdb_now_ms(file, env);
     int code = lmdb_commands_find(file, reader, request->key, now_ms, &found, &sound);
     if (code == 0 && sound)
         lmdb_commands_get(file, &found, now_ms, request, values);

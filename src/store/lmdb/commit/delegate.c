@@ -136,7 +136,8 @@ static void read_left_out(struct mcds__lmdb_file *file, mcds_batch *batch,
         if (*reader == NULL)
             code = mcds__lmdb_read_begin(file, env, batch->deadline_ns, reader);
         if (code == 0)
-            code = mcds__lmdb_get(file, *reader, env, request, batch->values);
+            code = mcds__lmdb_get(file, *reader, mcds__lmdb_now_ms(file, env), request,
+                                  batch->values);
         if (code != 0)
             mcds__lmdb_answer(file, request, mcds__lmdb_unread(code), mcds__lmdb_reason(code));
     }
