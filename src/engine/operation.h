@@ -71,7 +71,7 @@ struct mcds__operation {
     bool is_resting;     /* it sleeps before that batch is submitted again */
     bool is_unsent;      /* a request of the last batch was not sent */
     bool ends_wait;      /* it does not sleep any more */
-    bool is_count;       /* of the batch, if it is combinable: engine/combine_count.h */
+    bool is_count;       /* of the batch, if it is combinable: engine/combine/counts.h */
     bool owns_detail;    /* it was allocated, and is freed after the failure is described */
     int result;
     const mcds_reason *detail; /* what went wrong, and where */
@@ -229,12 +229,12 @@ enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
 enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count);
 /* The same for requests that append to one key, which the pipeline may send together with those
- * of other operations; engine/combine.h says which. */
+ * of other operations; engine/combine/combine.h says which. */
 enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count);
 
 /* After mcds__operation_ask or mcds__operation_ask_any_order: the pipeline may combine these changes
- * of numbers with those of other operations; engine/combine_count.h says which. */
+ * of numbers with those of other operations; engine/combine/counts.h says which. */
 static inline enum mcds__step mcds__operation_share(struct mcds__operation *operation)
 {
     operation->batch.combinable = operation->is_count = true;

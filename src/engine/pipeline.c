@@ -17,7 +17,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/sized.h"
-#include "engine/combine.h"
+#include "engine/combine/combine.h"
 #include "engine/completions.h"
 #include "engine/line.h"
 

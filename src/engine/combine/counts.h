@@ -16,8 +16,8 @@
  * the third form only the first of them adds the key. In the second form OK means that the number
  * was counted: the others would have found the key, and would have incremented it. A refusal, a
  * request that was not sent, and a lost reply concern all of them. */
-#ifndef MCDS_ENGINE_COMBINE_COUNT_H
-#define MCDS_ENGINE_COMBINE_COUNT_H
+#ifndef MCDS_ENGINE_COMBINE_COUNTS_H
+#define MCDS_ENGINE_COMBINE_COUNTS_H
 
 #include "mcds/backend.h"
 

@@ -3,7 +3,7 @@
  * As in combine.c, the table of a round is direct-mapped. Each request that shares one is a part of a
  * sum, which is sent as a batch of its own. A batch of several keys has parts in several sums, and is
  * done when all of them are answered. */
-#include "engine/combine_count.h"
+#include "engine/combine/counts.h"
 
 #include <assert.h>
 #include <string.h>

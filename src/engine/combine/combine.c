@@ -2,7 +2,7 @@
  *
  * The table of a round is direct-mapped: a key whose entry is taken by another key evicts that
  * key and sends its batches. So a partner is found in one step, whatever the number of keys. */
-#include "engine/combine.h"
+#include "engine/combine/combine.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Combining: operations of one pipeline that append to the same key share a batch. Those that add to
- * the same number share a request: engine/combine_count.h.
+ * the same number share a request: engine/combine/counts.h.
  *
  * Within one round, the batches that are marked combinable and append to the same key become
  * one: one ADD if one of them has it, one APPEND of all their values in their order, one read
@@ -13,10 +13,10 @@
  * before and after it: a size is that of the value up to its own bytes. A value that is read is
  * shared by all until the next call of mcds__combine. A refusal because of the sum of the sizes
  * is never copied: then each batch is sent alone. */
-#ifndef MCDS_ENGINE_COMBINE_H
-#define MCDS_ENGINE_COMBINE_H
+#ifndef MCDS_ENGINE_COMBINE_COMBINE_H
+#define MCDS_ENGINE_COMBINE_COMBINE_H
 
-#include "engine/combine_count.h"
+#include "engine/combine/counts.h"
 
 #define MCDS__COMBINE_SLOTS 128
 
