@@ -74,17 +74,10 @@ void mcds__lines_unuse(struct mcds__lines *lines, struct mcds__operation *operat
     lines->waiting++;
 }
 
-static void learn_obstacle(struct mcds__operation *operation,
-                           const struct mcds__operation *other)
-{
-    operation->obstacle = other->obstacle;
-    operation->obstacle_peer = other->obstacle_peer;
-}
-
 /* This operation has left the place for which the other is the first that waits. */
 static void wake_first(struct mcds__operation *first, const struct mcds__operation *operation)
 {
-    learn_obstacle(first, operation);
+    first->obstacle = operation->obstacle;
     first->wake_ns = 0;
 }
 
@@ -196,7 +189,7 @@ static struct mcds__operation *add_late(struct mcds__lines *lines,
         return list;
     for (struct mcds__operation *o = first->next_in_line; o != NULL; o = o->next_in_line)
         if (o->deadline_ns <= now_ns) {
-            learn_obstacle(o, first);
+            o->obstacle = first->obstacle;
             o->next = list;
             list = o;
         } else {
@@ -238,39 +231,4 @@ bool mcds__lines_has_other(const struct mcds__operation *operation, uint64_t pla
         return false;
     const struct mcds__operation *first = *first_of(lines, place);
     return first != NULL && first != operation;
-}
-
-bool mcds__batch_has_answer_of(const mcds_batch *batch, const char *peer)
-{
-    for (uint32_t i = 0; i < batch->count; i++)
-        if (batch->requests[i].reply.outcome < MCDS_OUT_UNSENT &&
-            batch->requests[i].reply.peer == peer)
-            return true;
-    return false;
-}
-
-void mcds__operation_forget_obstacle(struct mcds__operation *operation)
-{
-    if (mcds__batch_has_answer_of(&operation->batch, operation->obstacle_peer))
-        operation->obstacle = NULL;
-}
-
-void mcds__operation_note_obstacle(struct mcds__operation *operation, bool is_late)
-{
-    const mcds_batch *batch = &operation->batch;
-    mcds__operation_forget_obstacle(operation);
-    if (is_late && operation->obstacle != NULL)
-        return;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        const mcds_reply *reply = &batch->requests[i].reply;
-        if (reply->outcome < MCDS_OUT_UNSENT || reply->detail == NULL)
-            continue;
-        bool is_timeout = reply->detail->cause == MCDS_CAUSE_TIMEOUT;
-        if (is_timeout && (reply->outcome == MCDS_OUT_UNSENT || operation->obstacle != NULL))
-            continue;
-        operation->obstacle = reply->detail;
-        operation->obstacle_peer = reply->peer;
-        if (!is_timeout)
-            return;
-    }
 }

@@ -53,7 +53,7 @@ void mcds__operation_renew(struct mcds__operation *operation)
     else if (operation->visiting_ns != 0)
         operation->latest_ns += now_ns - operation->visiting_ns;
     operation->visiting_ns = 0;
-    operation->obstacle = NULL;
+    operation->obstacle.reason = NULL;
     operation->deadline_ns = now_ns + timeout_ns < operation->latest_ns ? now_ns + timeout_ns
                                                                         : operation->latest_ns;
     operation->tries = 1;
@@ -182,12 +182,12 @@ static int result_of_unsent(const mcds_reason *reason)
 /* The deadline is not the cause where something else kept a request from being sent or answered. */
 static int explain_unsent(struct mcds__operation *operation)
 {
-    if (operation->obstacle == NULL)
+    if (operation->obstacle.reason == NULL)
         return MCDS_TIMEOUT;
-    operation->peer = operation->obstacle_peer;
-    operation->detail = operation->obstacle;
-    return ran_out_of_time(operation->obstacle) ? MCDS_TIMEOUT
-                                                : result_of_unsent(operation->obstacle);
+    operation->peer = operation->obstacle.peer;
+    operation->detail = operation->obstacle.reason;
+    return ran_out_of_time(operation->detail) ? MCDS_TIMEOUT
+                                              : result_of_unsent(operation->detail);
 }
 
 /* Nobody is in the way where a server does not answer. */
@@ -201,7 +201,7 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
 {
     assert(!operation->is_asked && !operation->is_resting);
     operation->result = result;
-    if (operation->obstacle != NULL && blames_others(operation, result))
+    if (operation->obstacle.reason != NULL && blames_others(operation, result))
         operation->result = explain_unsent(operation);
     if (result == MCDS_CORRUPT && operation->read_from != NULL)
         operation->peer = operation->read_from;
@@ -415,7 +415,7 @@ static bool may_rest(struct mcds__operation *operation)
     int64_t now_ns = mcds__monotonic_ns(operation->env);
     assert(unsent <= batch->count);
     bool is_late = now_ns >= batch->deadline_ns;
-    mcds__operation_note_obstacle(operation, is_late);
+    mcds__obstacle_note(&operation->obstacle, batch, is_late);
     operation->is_unsent = unsent > 0;
     if (is_late || unsent < batch->count || operation->repeats_itself)
         return false;

@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "base/reason.h"
+#include "engine/obstacle.h"
 #include "store/store.h"
 
 /* NEXT is for stages within a step function: another stage follows without a round trip. */
@@ -80,10 +81,7 @@ struct mcds__operation {
     const char *peer;
     const char *read_from; /* the server of the value that was read last; NULL: of several */
     const char *asked;     /* the server of the last batch; NULL: several */
-    /* What last kept a request from being sent, other than its deadline, or from being answered,
-     * and its server, which has answered nothing since. NULL: nothing. */
-    const mcds_reason *obstacle;
-    const char *obstacle_peer;
+    struct mcds__obstacle obstacle;
     uint64_t connection; /* the connection preferred for the next batch; 0 = any */
     uint64_t round;      /* in a pipeline: the number of this flush, never used for another */
     uint64_t tag;        /* of the pipeline */
@@ -139,12 +137,6 @@ void mcds__operation_note_visit(struct mcds__operation *operation);
 /* The same if a request of the batch was not sent or not answered, or if the batch must be submitted
  * again. */
 enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation);
-/* Forget the obstacle if its server has answered a request of the last batch. */
-void mcds__operation_forget_obstacle(struct mcds__operation *operation);
-/* Record what kept a request of it from being sent or answered. A request that the deadline kept from
- * being sent records nothing. One that had no reply in time, or that failed late, does not replace
- * an earlier failure. */
-void mcds__operation_note_obstacle(struct mcds__operation *operation, bool is_late);
 
 /* Whether every request of it was sent and answered. */
 static inline bool mcds__batch_is_answered(const mcds_batch *batch)
@@ -154,9 +146,6 @@ static inline bool mcds__batch_is_answered(const mcds_batch *batch)
             return false;
     return true;
 }
-
-/* Whether this server has answered a request of it. */
-bool mcds__batch_has_answer_of(const mcds_batch *batch, const char *peer);
 
 /* The server that has answered all of it, or NULL. */
 static inline const char *mcds__batch_peer(const mcds_batch *batch)
@@ -177,8 +166,8 @@ static inline enum mcds__step mcds__operation_advance(struct mcds__operation *op
         return mcds__operation_advance_on(operation);
     if (operation->is_asked) {
         operation->is_unsent = false;
-        if (operation->obstacle != NULL)
-            mcds__operation_forget_obstacle(operation);
+        if (operation->obstacle.reason != NULL)
+            mcds__obstacle_forget(&operation->obstacle, &operation->batch);
         operation->is_asked = false;
         operation->read_from = operation->asked = mcds__batch_peer(&operation->batch);
     }

@@ -142,30 +142,33 @@ void mcds__map_unclaim(struct mcds__map_rewrite *rewrite)
 
 void mcds__map_note_obstacle(struct mcds__map *map, const struct mcds__operation *operation)
 {
-    if (operation->obstacle == NULL &&
+    if (operation->obstacle.reason == NULL &&
         atomic_load_explicit(&map->obstacle, memory_order_relaxed) == NULL)
         return;
     (void)pthread_mutex_lock(&map->mutex);
-    atomic_store_explicit(&map->obstacle, operation->obstacle, memory_order_relaxed);
-    map->obstacle_peer = operation->obstacle_peer;
+    atomic_store_explicit(&map->obstacle, operation->obstacle.reason, memory_order_relaxed);
+    map->obstacle_peer = operation->obstacle.peer;
     (void)pthread_mutex_unlock(&map->mutex);
 }
 
 void mcds__map_forget_old_obstacle(struct mcds__map *map, const mcds_batch *answered)
 {
+    struct mcds__obstacle obstacle;
     (void)pthread_mutex_lock(&map->mutex);
-    if (mcds__batch_has_answer_of(answered, map->obstacle_peer))
-        atomic_store_explicit(&map->obstacle, NULL, memory_order_relaxed);
+    obstacle.reason = atomic_load_explicit(&map->obstacle, memory_order_relaxed);
+    obstacle.peer = map->obstacle_peer;
+    mcds__obstacle_forget(&obstacle, answered);
+    atomic_store_explicit(&map->obstacle, obstacle.reason, memory_order_relaxed);
     (void)pthread_mutex_unlock(&map->mutex);
 }
 
 void mcds__map_learn_obstacle(struct mcds__map *map, struct mcds__operation *operation)
 {
-    if (operation->obstacle != NULL ||
+    if (operation->obstacle.reason != NULL ||
         atomic_load_explicit(&map->obstacle, memory_order_relaxed) == NULL)
         return;
     (void)pthread_mutex_lock(&map->mutex);
-    operation->obstacle = atomic_load_explicit(&map->obstacle, memory_order_relaxed);
-    operation->obstacle_peer = map->obstacle_peer;
+    operation->obstacle.reason = atomic_load_explicit(&map->obstacle, memory_order_relaxed);
+    operation->obstacle.peer = map->obstacle_peer;
     (void)pthread_mutex_unlock(&map->mutex);
 }
