@@ -172,13 +172,6 @@ enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation
     return MCDS__ASK;
 }
 
-/* A request was not sent, for this reason or none. */
-static int result_of_unsent(const mcds_reason *reason)
-{
-    bool is_for_memory = reason != NULL && reason->cause == MCDS_CAUSE_NO_MEMORY;
-    return is_for_memory ? MCDS_NO_MEMORY : MCDS_UNAVAILABLE;
-}
-
 /* The deadline is not the cause where something else kept a request from being sent or answered. */
 static int explain_unsent(struct mcds__operation *operation)
 {
@@ -187,7 +180,7 @@ static int explain_unsent(struct mcds__operation *operation)
     operation->peer = operation->obstacle.peer;
     operation->detail = operation->obstacle.reason;
     return ran_out_of_time(operation->detail) ? MCDS_TIMEOUT
-                                              : result_of_unsent(operation->detail);
+                                              : mcds__result_of_unsent(operation->detail);
 }
 
 /* Nobody is in the way where a server does not answer. */
@@ -238,39 +231,6 @@ enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int r
 enum mcds__step mcds__operation_lack_cas(struct mcds__operation *operation)
 {
     return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__WHY(NO_COMPARE_AND_SET));
-}
-
-int mcds__result_of(const mcds_reply *reply)
-{
-    switch (reply->outcome) {
-    case MCDS_OUT_OK:
-        return MCDS_OK;
-    case MCDS_OUT_MISS:
-        return MCDS_NOT_FOUND;
-    case MCDS_OUT_EXISTS:
-    case MCDS_OUT_NOT_STORED:
-        return MCDS_EXISTS;
-    case MCDS_OUT_TOO_BIG:
-        return MCDS_TOO_BIG;
-    case MCDS_OUT_NO_MEMORY:
-        return MCDS_FULL;
-    case MCDS_OUT_NO_BUFFER:
-        return MCDS_NO_MEMORY;
-    case MCDS_OUT_NOT_NUMERIC:
-        return MCDS_CORRUPT;
-    case MCDS_OUT_BAD_REQUEST:
-        return MCDS_INVALID;
-    case MCDS_OUT_UNSUPPORTED:
-        return MCDS_UNSUPPORTED;
-    case MCDS_OUT_PROTOCOL:
-        return MCDS_PROTOCOL;
-    case MCDS_OUT_UNSENT:
-        return result_of_unsent(reply->detail);
-    case MCDS_OUT_UNKNOWN:
-        return MCDS_AMBIGUOUS;
-    default:
-        return MCDS_IO;
-    }
 }
 
 enum mcds__step mcds__operation_differ(struct mcds__operation *operation,
@@ -457,44 +417,4 @@ int mcds__operation_run(struct mcds__operation *operation)
     }
     assert(!operation->is_asked && operation->next == NULL);
     return operation_end(operation);
-}
-
-bool mcds__is_transport_trouble(const mcds_reply *reply)
-{
-    return reply->outcome == MCDS_OUT_UNSENT || reply->outcome == MCDS_OUT_UNKNOWN;
-}
-
-const mcds_reply *mcds__first_trouble(const mcds_request *requests, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (requests[i].reply.outcome != MCDS_OUT_OK &&
-            requests[i].reply.outcome != MCDS_OUT_MISS)
-            return &requests[i].reply;
-    return NULL;
-}
-
-bool mcds__may_be_applied(const mcds_request *requests, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (requests[i].reply.outcome == MCDS_OUT_OK ||
-            requests[i].reply.outcome == MCDS_OUT_UNKNOWN)
-            return true;
-    return false;
-}
-
-bool mcds__is_refusal(const mcds_reply *reply)
-{
-    switch (reply->outcome) {
-    case MCDS_OUT_TOO_BIG:
-    case MCDS_OUT_NO_MEMORY:
-    case MCDS_OUT_NO_BUFFER:
-    case MCDS_OUT_NOT_NUMERIC:
-    case MCDS_OUT_BAD_REQUEST:
-    case MCDS_OUT_UNSUPPORTED:
-    case MCDS_OUT_FAILED:
-    case MCDS_OUT_PROTOCOL:
-        return true;
-    default:
-        return false;
-    }
 }

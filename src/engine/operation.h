@@ -17,6 +17,7 @@
 
 #include "base/reason.h"
 #include "engine/obstacle.h"
+#include "engine/reply.h"
 #include "store/store.h"
 
 /* NEXT is for stages within a step function: another stage follows without a round trip. */
@@ -137,26 +138,6 @@ void mcds__operation_note_visit(struct mcds__operation *operation);
 /* The same if a request of the batch was not sent or not answered, or if the batch must be submitted
  * again. */
 enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation);
-
-/* Whether every request of it was sent and answered. */
-static inline bool mcds__batch_is_answered(const mcds_batch *batch)
-{
-    for (uint32_t i = 0; i < batch->count; i++)
-        if (batch->requests[i].reply.outcome >= MCDS_OUT_UNSENT)
-            return false;
-    return true;
-}
-
-/* The server that has answered all of it, or NULL. */
-static inline const char *mcds__batch_peer(const mcds_batch *batch)
-{
-    assert(batch->count > 0);
-    const char *peer = batch->requests[0].reply.peer;
-    for (uint32_t i = 1; i < batch->count; i++)
-        if (batch->requests[i].reply.peer != peer)
-            return NULL;
-    return peer;
-}
 
 /* The next step, after a batch was answered or the operation has slept. */
 static inline enum mcds__step mcds__operation_advance(struct mcds__operation *operation)
@@ -302,17 +283,5 @@ enum mcds__step mcds__operation_sleep(struct mcds__operation *operation, int64_t
 bool mcds__operation_is_late(const struct mcds__operation *operation);
 /* Wake a sleeping operation and set its deadline to 0, so that it sends nothing more and ends. */
 void mcds__operation_expire(struct mcds__operation *operation);
-
-/* The result for a reply: BAD_REQUEST is INVALID, UNKNOWN is AMBIGUOUS, ...; MISS is
- * NOT_FOUND, EXISTS and NOT_STORED are EXISTS. */
-int mcds__result_of(const mcds_reply *reply);
-/* Neither an answer of the store nor a refusal: UNSENT or UNKNOWN. */
-bool mcds__is_transport_trouble(const mcds_reply *reply);
-/* The first of these replies that is neither OK nor MISS, or NULL. */
-const mcds_reply *mcds__first_trouble(const mcds_request *requests, uint32_t count);
-/* Whether one of these changes was applied, or may have been. */
-bool mcds__may_be_applied(const mcds_request *requests, uint32_t count);
-/* A refusal by the store: full, too big, not supported, ... */
-bool mcds__is_refusal(const mcds_reply *reply);
 
 #endif
