@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "core/map/map.h"
+#include "core/map/scan/scan.h"
 #include "structures/structure.h"
 
 struct mcds__keyed {

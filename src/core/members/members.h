@@ -15,7 +15,7 @@
 #define MCDS_CORE_MEMBERS_MEMBERS_H
 
 #include "core/descriptor/settings.h"
-#include "core/map/map.h"
+#include "core/map/scan/scan.h"
 #include "core/members/hyperloglog.h"
 
 /* The reasons for refusing another kind of members, by mcds_members. */

@@ -1,8 +1,8 @@
-/* Map: the keys that a scan reads, and the state of the keys above them. */
-#ifndef MCDS_CORE_MAP_SCAN_H
-#define MCDS_CORE_MAP_SCAN_H
+/* Map: the parts of a scan: the keys that it reads and erases, and the state of the keys above them. */
+#ifndef MCDS_CORE_MAP_SCAN_PARTS_H
+#define MCDS_CORE_MAP_SCAN_PARTS_H
 
-#include "core/map/map.h"
+#include "core/map/scan/scan.h"
 
 #define MCDS__MAP_SCAN_KEYS_MAX MCDS_BATCH_MAX
 #define MCDS__MAP_SCAN_PLAN_MAX (MCDS__MAP_CHILDREN * MCDS__MAP_SCAN_KEYS_MAX)

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/map/scan.h"
+#include "core/map/scan/parts.h"
 
 /* Levels below a lost key of which all keys are asked for; of those below them only a few. */
 #define ORPHAN_LEVELS 2

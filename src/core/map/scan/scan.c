@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/environment.h"
-#include "core/map/scan.h"
+#include "core/map/scan/parts.h"
 
 void mcds__map_scan_begin(struct mcds__map_scan *scan, struct mcds__map *map)
 {

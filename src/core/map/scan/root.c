@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 
-#include "core/map/scan.h"
+#include "core/map/scan/parts.h"
 
 /* The requests that end a life: its tombstone, then the root. A store without room for the
  * tombstone refuses it and erases the root. */
