@@ -259,8 +259,9 @@ void explain_failure(char *out, size_t capacity, const struct command *command,
 {
     const mcds_error *error = mcds_last_error();
     char said[FAILURE_CAPACITY];
-    if (answer != NULL && answer->why != NULL && error->cause == MCDS_CAUSE_CALLBACK_FAILED) {
-        (void)snprintf(out, capacity, "%s", answer->why);
+    if (answer != NULL && answer->explain != NULL &&
+        error->cause == MCDS_CAUSE_CALLBACK_FAILED) {
+        answer->explain(answer->handle, command, out, capacity);
         return;
     }
     describe_failure(said, command);

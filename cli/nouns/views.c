@@ -15,14 +15,10 @@
 
 struct viewer {
     mcds_views *views;
-    struct base *base; /* NULL until something is read from or saved into it */
-    /* Of a flush: */
-    const struct command *command;
-    struct answer *answer;
-    uint64_t unsaved;               /* pages that it could not save */
+    struct base *base;              /* NULL until something is read from or saved into it */
+    uint64_t unsaved;               /* pages that a flush could not save */
     char first[PAGE_SHOWN + 1];     /* the first of them, */
     char because[FAILURE_CAPACITY]; /* and why */
-    char why[2 * FAILURE_CAPACITY]; /* the sentence */
 };
 
 const char *views_database(const struct command *command)
@@ -49,30 +45,16 @@ static int load(void *context, const char *page, uint64_t upto_slot, int64_t *vi
     return viewer->base != NULL ? base_load(viewer->base, page, upto_slot, views_out) : 0;
 }
 
-/* The other pages are saved before the flush fails: by then, other calls on the database have replaced
- * this thread's last failure. */
-static void note_unsaved(struct viewer *viewer, const char *page, int result)
-{
-    char more[48] = " is";
-    if (viewer->unsaved++ == 0) {
-        base_explain(viewer->base, result, viewer->because);
-        (void)snprintf(viewer->first, sizeof viewer->first, "%s", page);
-    } else {
-        (void)snprintf(more, sizeof more, " and %" PRIu64 " more are", viewer->unsaved - 1);
-    }
-    (void)snprintf(viewer->why, sizeof viewer->why,
-                   "views '%.200s': flush: page '%s'%s not saved; correct the cause and flush "
-                   "again; %s",
-                   viewer->command->arguments[0], viewer->first, more, viewer->because);
-    viewer->answer->why = viewer->why;
-}
-
 static int save(void *context, const char *page, uint64_t slot, int64_t views)
 {
     struct viewer *viewer = context;
     int result = base_save(viewer->base, page, slot, views);
-    if (result != 0)
-        note_unsaved(viewer, page, result);
+    /* The other pages are saved before the flush fails: by then, other calls on the database have
+     * replaced this thread's last failure. */
+    if (result != 0 && viewer->unsaved++ == 0) {
+        base_explain(viewer->base, result, viewer->because);
+        (void)snprintf(viewer->first, sizeof viewer->first, "%s", page);
+    }
     return result;
 }
 
@@ -155,12 +137,25 @@ void views_print_get(struct output *output, const struct command *command,
     output_number(output, "views", answer->number, SHOWN);
 }
 
+static void explain_unsaved(const void *handle, const struct command *command, char *out,
+                            size_t capacity)
+{
+    const struct viewer *viewer = handle;
+    char more[48] = " is";
+    if (viewer->unsaved > 1)
+        (void)snprintf(more, sizeof more, " and %" PRIu64 " more are", viewer->unsaved - 1);
+    (void)snprintf(out, capacity,
+                   "views '%.200s': flush: page '%s'%s not saved; correct the cause and flush "
+                   "again; %s",
+                   command->arguments[0], viewer->first, more, viewer->because);
+}
+
 int views_flush(void *handle, const struct command *command, struct answer *answer,
                 mcds_pipeline *pipeline, uint64_t tag)
 {
     struct viewer *viewer = handle;
-    viewer->command = command;
-    viewer->answer = answer;
+    answer->explain = explain_unsaved;
+    answer->handle = viewer;
     viewer->unsaved = 0;
     int result = open_base(viewer, command);
     return result == MCDS_OK ? mcds_views_flush_start(viewer->views, pipeline, tag) : result;

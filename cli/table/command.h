@@ -207,8 +207,10 @@ struct answer {
      * output itself. */
     struct output *items;
     const char *gathered;
-    const char
-        *why; /* a callback of the handle has failed: its sentence, of the handle; or NULL */
+    /* Writes the sentence where a callback of the handle has failed; or NULL. */
+    void (*explain)(const void *handle, const struct command *command, char *out,
+                    size_t capacity);
+    const void *handle; /* of `explain` */
 };
 
 struct session;
