@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "dump/structure.h"
+#include "io/chunk.h"
 #include "io/failure.h"
-#include "load/chunk.h"
 #include "table/nouns.h"
 
 #define DEPTH 512

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/chunk.h"
 #include "io/exit.h"
 #include "io/lines.h"
 #include "io/report.h"
@@ -40,17 +41,6 @@ struct slot {
     size_t length;
 };
 
-struct chunk {
-    unsigned long line;   /* of the first */
-    mcds_bytes *elements; /* `data` is set only before they are used: the text may move */
-    size_t count;
-    size_t capacity;
-    char *text; /* of all of them, one after the other */
-    size_t bytes;
-    size_t text_capacity;
-    int64_t when_ms; /* with --timed: of all of them */
-};
-
 struct feed {
     struct session *session;
     const struct command *command;
@@ -69,7 +59,9 @@ struct feed {
     struct slot *free;
     size_t bytes; /* of the lines in flight */
     struct busy busy;
-    struct chunk chunk;
+    struct chunk chunk;       /* the lines of one operation, one after the other, */
+    unsigned long chunk_line; /* the number of the first of them, */
+    int64_t chunk_ms;         /* and with --timed the time of all of them */
 };
 
 static void note_failure(struct feed *feed, unsigned long line, int status, const char *name,
@@ -219,21 +211,6 @@ static void take_each(struct feed *feed, const char *line, size_t length)
     start_slot(feed, slot);
 }
 
-static void clear_chunk(struct chunk *chunk)
-{
-    chunk->count = 0;
-    chunk->bytes = 0;
-}
-
-static void find_elements(struct chunk *chunk)
-{
-    const char *at = chunk->text != NULL ? chunk->text : "";
-    for (size_t i = 0; i < chunk->count; i++) {
-        chunk->elements[i].data = at;
-        at += chunk->elements[i].length;
-    }
-}
-
 /* Executes the lines from `first` on. Returns how many of them are settled: all, or those that were
  * stored and the one that was refused. */
 static size_t carry_out_from(struct feed *feed, size_t first)
@@ -242,17 +219,18 @@ static size_t carry_out_from(struct feed *feed, size_t first)
     struct command command = *feed->command;
     struct answer answer;
     memset(&answer, 0, sizeof answer);
-    command.elements = chunk->elements + first;
+    command.elements = chunk->values + first;
     command.element_count = chunk->count - first;
     if (is_given(&command, OPTION_TIMED))
-        command.options[OPTION_AT] = (struct value){true, (uint64_t)chunk->when_ms, NULL};
+        command.options[OPTION_AT] = (struct value){true, (uint64_t)feed->chunk_ms, NULL};
     int result = command.verb->start(feed->handle, &command, &answer, feed->pipeline, 0);
     mcds_completion done = {0, result};
     if (result == MCDS_OK)
         result = mcds_pipeline_next(feed->pipeline, &done);
     if (result == MCDS_OK)
         result = done.result;
-    note_result(feed, &command, &answer, chunk->line + first, command.element_count, result);
+    note_result(feed, &command, &answer, feed->chunk_line + first, command.element_count,
+                result);
     bool is_settled = result == MCDS_OK || command.verb->feed == FEED_ALL;
     return is_settled ? command.element_count : answer.done + 1;
 }
@@ -261,12 +239,12 @@ static void carry_out_chunk(struct feed *feed)
 {
     struct chunk *chunk = &feed->chunk;
     size_t settled = 0;
-    find_elements(chunk);
+    (void)chunk_values(chunk);
     do {
         settled += carry_out_from(feed, settled);
     } while (settled < chunk->count && !feed->is_over);
     feed->read += chunk->count;
-    clear_chunk(chunk);
+    chunk_clear(chunk);
 }
 
 /* Skips a line. The lines of a chunk are consecutive, so that a failed one can be named: the chunk
@@ -276,37 +254,6 @@ static void leave_out(struct feed *feed, const char *sentence)
     if (feed->command->verb->feed == FEED_CHUNKS && feed->chunk.count > 0)
         carry_out_chunk(feed);
     refuse_line(feed, sentence);
-}
-
-/* Grows `memory` to `needed` units of `size` bytes, and half as much again. NULL: out of memory. */
-static void *widen(void *memory, size_t *capacity, size_t needed, size_t size)
-{
-    if (needed <= *capacity)
-        return memory;
-    size_t wider = needed + needed / 2 + CHUNK_LINES;
-    void *moved = realloc(memory, wider * size);
-    if (moved != NULL)
-        *capacity = wider;
-    return moved;
-}
-
-/* False: out of memory. */
-static bool keep_in_chunk(struct chunk *chunk, const char *text, size_t length)
-{
-    mcds_bytes *elements = widen(chunk->elements, &chunk->capacity, chunk->count + 1,
-                                 sizeof elements[0]);
-    if (elements == NULL)
-        return false;
-    chunk->elements = elements;
-    char *kept = widen(chunk->text, &chunk->text_capacity, chunk->bytes + length + 1, 1);
-    if (kept == NULL)
-        return false;
-    chunk->text = kept;
-    if (length > 0)
-        memcpy(kept + chunk->bytes, text, length);
-    chunk->elements[chunk->count++] = (mcds_bytes){NULL, length};
-    chunk->bytes += length;
-    return true;
 }
 
 /* Removes the time from the front of a line. Returns a sentence if it is not valid, or NULL. */
@@ -330,28 +277,28 @@ static void take_into_chunk(struct feed *feed, char *text, size_t length)
 {
     struct chunk *chunk = &feed->chunk;
     const char *error = NULL;
-    int64_t when_ms = chunk->when_ms;
+    int64_t when_ms = feed->chunk_ms;
     if (is_given(feed->command, OPTION_TIMED))
         error = cut_time(&text, &length, &when_ms);
     if (error != NULL) {
         leave_out(feed, error);
         return;
     }
-    if (chunk->count > 0 && when_ms != chunk->when_ms)
+    if (chunk->count > 0 && when_ms != feed->chunk_ms)
         carry_out_chunk(feed);
-    chunk->when_ms = when_ms;
+    feed->chunk_ms = when_ms;
     if (chunk->count == 0)
-        chunk->line = feed->line;
+        feed->chunk_line = feed->line;
     bool is_raw = is_given(feed->command, OPTION_RAW_LINES);
     if (feed->command->verb->feed != FEED_CHUNKS &&
-        chunk->bytes + length + (chunk->count + 1) * sizeof chunk->elements[0] > ALL_BYTES) {
+        chunk->bytes + length + (chunk->count + 1) * sizeof chunk->values[0] > ALL_BYTES) {
         note_failure(
             feed, feed->line, STATUS_DATA, "MCDS_TOO_BIG",
             "the lines of an array take more than 64 MB, each its length and 16 bytes; "
             "nothing was set");
         feed->is_over = true;
     } else if ((!is_raw && !unquote_field(text, &length)) ||
-               !keep_in_chunk(chunk, text, length)) {
+               !chunk_keep(chunk, (mcds_bytes){text, length})) {
         note_failure(feed, feed->line, STATUS_INTERNAL, "MCDS_NO_MEMORY", "out of memory");
         feed->is_over = true;
     } else if (feed->command->verb->feed == FEED_CHUNKS &&
@@ -440,7 +387,7 @@ static int run_lines(struct feed *feed)
     bool is_one = command->verb->feed == FEED_ALL; /* and its failure says all */
     if (feed->is_over && !is_one)
         tally_complain(&feed->tally, &session->output,
-                       feed->chunk.count > 0 ? feed->chunk.line - 1 : feed->line);
+                       feed->chunk.count > 0 ? feed->chunk_line - 1 : feed->line);
     if (feed->signal != 0 && is_one)
         complain(&session->output, "standard input: ended by signal %d; nothing was %s",
                  feed->signal, command->verb->done);
@@ -472,8 +419,7 @@ static int feed_lines(struct session *session, const struct command *command)
     command->noun->close(feed->handle);
     for (size_t i = 0; i < DEPTH; i++)
         free(feed->slots[i].text);
-    free(feed->chunk.elements);
-    free(feed->chunk.text);
+    chunk_free(&feed->chunk);
     lines_close(&feed->lines);
     free(feed);
     return status;

@@ -1,5 +1,5 @@
 /* Chunk: grows by half. */
-#include "load/chunk.h"
+#include "io/chunk.h"
 
 #include <stdlib.h>
 #include <string.h>

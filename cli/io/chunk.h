@@ -1,6 +1,6 @@
 /* Chunk: values that are put with one operation, copied into one piece of memory. */
-#ifndef MCDS_CLI_LOAD_CHUNK_H
-#define MCDS_CLI_LOAD_CHUNK_H
+#ifndef MCDS_CLI_IO_CHUNK_H
+#define MCDS_CLI_IO_CHUNK_H
 
 #include <stdbool.h>
 
