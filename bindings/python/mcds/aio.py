@@ -16,7 +16,7 @@ from .array import AioArray, open_array
 from .cache import AioCache, open_cache
 from .core import Bound, Core
 from .counter import AioCounter, AioSumCounter, open_counter, open_exact, open_striped
-from .errors import Ambiguous, Error, Invalid, check, closed, error_of
+from .errors import Ambiguous, Error, check, closed, error_of
 from .handle import handle_in, new_place
 from .ids import AioIds, open_ids
 from .limit import AioLimit, open_limit

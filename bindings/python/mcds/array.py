@@ -8,8 +8,9 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 from ._binding import ffi, lib
 from .arguments import check_function
 from .core import Core, Opened
+from .encoding import encode_returned, encoded
 from .errors import check, error_of
-from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, encode_returned, encoded,
+from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name,
                    keep_raised, new_options, started, take_found, take_none, waiting)
 from .stream import collect_value, in_one, read_all, rest_of
 

@@ -10,9 +10,10 @@ from ._binding import ffi, lib
 from .arguments import check_awaitable, check_function
 from .block import to_its_end
 from .core import Bound, Core, Opened
+from .encoding import encode_returned
 from .errors import Io, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
-                   as_option_ms, as_short_ms, as_short_option_ms, awaited, encode, encode_name, encode_returned,
+                   as_option_ms, as_short_ms, as_short_option_ms, awaited, encode, encode_name,
                    keep_raised, new_options, new_value, read_value, started, take_found, take_none,
                    waiting)
 

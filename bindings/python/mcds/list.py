@@ -8,7 +8,8 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator
 
 from ._binding import ffi, lib
 from .core import Core, Opened
-from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, encoded,
+from .encoding import encoded
+from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name,
                    new_options, planned, started, take_found, take_none, waiting)
 from .stream import Stream, collect_value, count, read_all
 

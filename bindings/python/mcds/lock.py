@@ -16,12 +16,13 @@ from ._binding import ffi, lib
 from .arguments import check_type
 from .block import ending, statement, surely
 from .core import Bound, Core, Opened
+from .encoding import encode_text
 from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, again, check,
                      closed, error_of, message_of, shown_name, text)
 from .handle import handle_in, new_place
 from .helping import shows
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms,
-                   as_short_option_ms, encode_name, encode_text, new_options, new_sized, started, store_of,
+                   as_short_option_ms, encode_name, new_options, new_sized, started, store_of,
                    take_found, take_none, waiting)
 
 #: The longest call of a waiting acquisition: then it looks how the store is.

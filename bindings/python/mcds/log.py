@@ -13,9 +13,10 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional, T
 from ._binding import ffi, lib
 from .arguments import check_type
 from .core import Core, Opened
+from .encoding import encode_text
 from .errors import Invalid, check
 from .plan import (Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_option_ms,
-                   as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name, encode_text, from_time_ms,
+                   as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name, from_time_ms,
                    new_options, new_sized, put_name, started, take_found, take_none, waiting)
 from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records, rest_of
 

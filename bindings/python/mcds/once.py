@@ -10,9 +10,10 @@ from ._binding import ffi, lib
 from .arguments import check_awaitable, check_function
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
+from .encoding import encode_returned
 from .errors import Error, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, as_short_ms,
-                   as_short_option_ms, awaited, encode_name, encode_returned, new_options, new_sized,
+                   as_short_option_ms, awaited, encode_name, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
 
 

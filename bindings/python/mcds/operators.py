@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 from typing import Any, Callable
 
-from .plan import encoded
+from .encoding import encoded
 
 #: These accept only sets.
 COMPARISONS = ("__lt__", "__le__", "__eq__", "__ge__", "__gt__")

@@ -342,22 +342,6 @@ def encode(data: Bytes) -> bytes:
     raise NotBytes.error(data)
 
 
-def encode_returned(data: Bytes, function: str) -> bytes:
-    """What a function of the program has returned."""
-    try:
-        return encode(data)
-    except TypeError as error:
-        raise TypeError(f"{function} must return {error}") from None
-
-
-def encoded(other: Any) -> Any:
-    """What is compared with the bytes of a store. What cannot be encoded equals none of them."""
-    try:
-        return encode(other)
-    except (TypeError, UnicodeEncodeError):
-        return other
-
-
 #: The largest element of a set, and the largest key of a table.
 ELEMENT_MAX = 1024
 
@@ -377,17 +361,6 @@ def encode_name(name: Bytes) -> bytes:
     encoded = encode(name)
     if b"\0" in encoded:
         raise ValueError("a name with a NUL")
-    return encoded
-
-
-def encode_text(text: Bytes, name: str) -> bytes:
-    """The argument `name`, which is another string of C."""
-    if not isinstance(text, (str, bytes, bytearray, memoryview)):
-        raise TypeError(f"{name} must be bytes or str, not {type(text).__name__}")
-    # A path of os.listdir() may have bytes that are no UTF-8.
-    encoded = text.encode(errors="surrogateescape") if isinstance(text, str) else encode(text)
-    if b"\0" in encoded:
-        raise ValueError(f"{name} must not have a NUL")
     return encoded
 
 

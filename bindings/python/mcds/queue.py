@@ -10,9 +10,10 @@ from ._binding import ffi, lib
 from .arguments import check_type
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
+from .encoding import encode_text
 from .errors import Error, brief, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
-                   as_short_ms, as_short_option_ms, awaited, encode_name, encode_text, new_options, new_sized,
+                   as_short_ms, as_short_option_ms, awaited, encode_name, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
 from .stream import collect_job, read_all
 

@@ -13,6 +13,7 @@ from .array import Array, open_array
 from .cache import Cache, open_cache
 from .core import Bound, Core
 from .counter import Counter, SumCounter, open_counter, open_exact, open_striped
+from .encoding import encode_text
 from .errors import check, closed, shown_name, text
 from .ids import Ids, open_ids
 from .limit import Limit, open_limit
@@ -21,7 +22,7 @@ from .lock import Lock, open_lock
 from .log import Log, open_log
 from .pipeline import Pipeline
 from .once import Once, open_once
-from .plan import Bytes, Seconds, as_short_ms, as_short_option_ms, encode_text, new_options, opens
+from .plan import Bytes, Seconds, as_short_ms, as_short_option_ms, new_options, opens
 from .queue import Queue, open_queue
 from .semaphore import Semaphore, open_semaphore
 from .set import Bag, Sequence, Set, open_bag, open_sequence, open_set

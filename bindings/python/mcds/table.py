@@ -8,10 +8,11 @@ from typing import (Any, AsyncIterator, ItemsView, Iterator, KeysView, List, Map
 from ._binding import ffi, lib
 from .arguments import check_type
 from .core import Core, Opened
+from .encoding import encoded
 from .errors import Error, absent, again, brief, error_of
 from .operators import OfBytes
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, awaited,
-                   encode, encode_name, encoded, fits, known, new_options, new_struct, new_value, planned, read_value,
+                   encode, encode_name, fits, known, new_options, new_struct, new_value, planned, read_value,
                    started, take_flag, take_found, take_new, take_none, take_number, waiting)
 from .stream import PART, check_scan, collect_table, count, new_buffer, records, rest_of
 

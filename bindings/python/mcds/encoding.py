@@ -1,0 +1,34 @@
+"""Bytes of what is no name, key or value of a call: other strings, results of functions, operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .plan import Bytes, encode
+
+
+def encode_text(text: Bytes, name: str) -> bytes:
+    """The argument `name`, which is another string of C."""
+    if not isinstance(text, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"{name} must be bytes or str, not {type(text).__name__}")
+    # A path of os.listdir() may have bytes that are no UTF-8.
+    encoded = text.encode(errors="surrogateescape") if isinstance(text, str) else encode(text)
+    if b"\0" in encoded:
+        raise ValueError(f"{name} must not have a NUL")
+    return encoded
+
+
+def encode_returned(data: Bytes, function: str) -> bytes:
+    """What a function of the program has returned."""
+    try:
+        return encode(data)
+    except TypeError as error:
+        raise TypeError(f"{function} must return {error}") from None
+
+
+def encoded(other: Any) -> Any:
+    """What is compared with the bytes of a store. What cannot be encoded equals none of them."""
+    try:
+        return encode(other)
+    except (TypeError, UnicodeEncodeError):
+        return other
