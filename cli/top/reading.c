@@ -17,29 +17,17 @@
 #include "nouns/log.h"
 #include "table/commands.h"
 #include "table/nouns.h"
+#include "top/rows.h"
 #include "watch/watched.h"
 
 #define DEPTH 512
 #define LIST_NS INT64_C(5000000000) /* between two listings; at least */
-/* Listings take at most one part in 20 of the time, and so do the counts of a queue: both read all
- * there is. */
-#define WHOLE_SHARE 20
 #define MEMCACHED "memcached:"
 
 struct scan {
     struct reading *reading;
     struct listing listing;
 };
-
-static void note_trouble(struct reading *reading, const struct command *command)
-{
-    char said[FAILURE_CAPACITY];
-    if (reading->trouble[0] != '\0')
-        return;
-    describe_failure(said, command);
-    reading->trouble_result = mcds_last_error()->result;
-    (void)snprintf(reading->trouble, sizeof reading->trouble, "%.280s", said);
-}
 
 static void free_row(struct row *row)
 {
@@ -48,24 +36,6 @@ static void free_row(struct row *row)
     free(row->name);
     free(row->shown);
     free(row->holder);
-}
-
-/* The plain output of `print`. NULL: out of memory. */
-static char *print_plain(const struct reading *reading, const char *name, const struct row *row)
-{
-    char *text = NULL;
-    size_t length = 0;
-    struct output output = {.ascii = reading->session->output.ascii};
-    output.file = open_memstream(&text, &length);
-    if (output.file == NULL)
-        return NULL;
-    output_begin(&output);
-    if (name != NULL)
-        output_name(&output, "", name, SHOWN);
-    else
-        row->command.verb->print(&output, &row->command, &row->answer, MCDS_OK);
-    (void)fclose(output.file);
-    return text;
 }
 
 static bool is_wanted(const struct reading *reading, const struct noun *noun, const char *name)
@@ -105,7 +75,7 @@ static bool begin_row(struct reading *reading, struct row *row, const struct fou
     memset(row, 0, sizeof *row);
     enum compared compared = compared_of(found->noun);
     row->name = strdup(found->name);
-    row->shown = print_plain(reading, found->name, NULL);
+    row->shown = row_print_plain(reading, found->name, NULL);
     row->left_ms = -1;
     row->command.noun = found->noun;
     row->command.verb = compared == COMPARED_HOLDER  ? &found->noun->verbs[0]
@@ -160,7 +130,7 @@ static void list(struct reading *reading)
         reading->listed_ns = clock_ns();
         reading->list_took_ns = reading->listed_ns - begun_ns;
     } else {
-        note_trouble(reading, NULL);
+        rows_note_trouble(reading, NULL);
         reading->listed = listed_before;
     }
     listing_free(&scan.listing);
@@ -225,109 +195,6 @@ static bool add_figure(void *context, const mcds_finding *finding)
     return true;
 }
 
-static bool is_queue(const struct row *row)
-{
-    return row->command.noun->open == queue_open;
-}
-
-static bool must_read(const struct row *row, int64_t now_ns)
-{
-    return row->command.verb != NULL && (!is_queue(row) || row->begun_ns == 0 ||
-                                         now_ns - row->begun_ns >= WHOLE_SHARE * row->took_ns);
-}
-
-/* Starts the read of a row. False: the store does not answer, and no other row is tried. */
-static bool start_row(struct reading *reading, size_t i)
-{
-    struct row *row = &reading->rows[i];
-    int64_t now_ns = clock_ns();
-    if (!must_read(row, now_ns))
-        return true;
-    int result = MCDS_OK;
-    if (row->handle == NULL)
-        result = row->command.noun->open(reading->session->store, &row->command, &row->handle);
-    memset(&row->answer, 0, sizeof row->answer);
-    row->passed_ns = row->begun_ns > 0 ? now_ns - row->begun_ns : 0;
-    row->begun_ns = now_ns;
-    if (result == MCDS_OK)
-        result = row->command.verb->start(row->handle, &row->command, &row->answer,
-                                          reading->pipeline, i);
-    if (result == MCDS_OK)
-        return true;
-    row->value[0] = '\0';
-    row->has_number = false;
-    row->has_rate = false;
-    if (result != MCDS_UNAVAILABLE && result != MCDS_TIMEOUT)
-        return true;
-    note_trouble(reading, &row->command);
-    return false;
-}
-
-static void take_value(struct reading *reading, struct row *row)
-{
-    char *text = print_plain(reading, NULL, row);
-    reading->is_out_of_memory = reading->is_out_of_memory || text == NULL;
-    if (text == NULL)
-        return;
-    char *end = NULL;
-    double number = strtod(text, &end);
-    bool is_number = end != text && (*end == '\0' || is_queue(row));
-    (void)snprintf(row->value, sizeof row->value, "%.*s", (int)strcspn(text, "\t\n"), text);
-    row->has_rate = is_number && row->has_number && row->passed_ns > 0;
-    row->rate = row->has_rate ? (number - row->number) * 1e9 / (double)row->passed_ns : 0;
-    row->number = number;
-    row->has_number = is_number;
-    free(text);
-}
-
-static void forget(struct row *row)
-{
-    row->value[0] = '\0';
-    row->has_number = false;
-    row->has_rate = false;
-    row->left_ms = -1;
-    free(row->holder);
-    row->holder = NULL;
-}
-
-/* The count of a queue that has lost jobs counts the rest. */
-static void end_row(struct reading *reading, struct row *row, int result)
-{
-    bool is_lock = row->command.noun->open == lock_open;
-    row->took_ns = clock_ns() - row->begun_ns;
-    if (result != MCDS_OK && !(result == MCDS_LOST && is_queue(row))) {
-        forget(row);
-        if (result == MCDS_UNAVAILABLE || result == MCDS_TIMEOUT)
-            note_trouble(reading, &row->command);
-        else if (result < 0) { /* dropped, or made again with other options */
-            row->command.noun->close(row->handle);
-            row->handle = NULL;
-        }
-    } else if (is_lock) {
-        forget(row);
-        row->left_ms = row->answer.holder.remaining_ms;
-        lock_write_mode(row->value, &row->answer.holder);
-        const char *label = row->answer.holder.label;
-        row->holder = print_plain(reading, label[0] != '\0' ? label : "-", NULL);
-    } else {
-        take_value(reading, row);
-        if (row->command.noun->open == counter_open)
-            row->left_ms = row->answer.counter.ttl_ms;
-    }
-}
-
-static void read_rows(struct reading *reading)
-{
-    mcds_completion done;
-    size_t i = 0;
-    while (i < reading->count && start_row(reading, i))
-        i++;
-    for (; i < reading->count; i++)
-        forget(&reading->rows[i]);
-    while (mcds_pipeline_next(reading->pipeline, &done) == MCDS_OK)
-        end_row(reading, &reading->rows[done.tag], done.result);
-}
-
 const struct row *reading_find_log(const struct reading *reading)
 {
     for (size_t i = 0; i < reading->count; i++)
@@ -370,7 +237,7 @@ static void read_log(struct reading *reading)
     if (result == MCDS_OK)
         result = mcds_log_scan(log, &range, log_print_visited, &output, NULL);
     if (result < 0)
-        note_trouble(reading, NULL);
+        rows_note_trouble(reading, NULL);
     mcds_log_close(log);
     (void)fclose(output.file);
 }
@@ -427,7 +294,7 @@ static bool inspect(struct reading *reading)
     for (size_t i = 0; i < reading->server_count; i++)
         reading->servers[i].has_fact = false;
     if (mcds_inspect(reading->session->store, add_figure, reading) != MCDS_OK)
-        note_trouble(reading, NULL);
+        rows_note_trouble(reading, NULL);
     return judge_servers(reading, asked_ms);
 }
 
@@ -447,7 +314,7 @@ void reading_take_rows(struct reading *reading)
         list(reading);
     if (!reading->has_log)
         reading_next_log(reading);
-    read_rows(reading);
+    rows_read(reading);
     if (reading->trouble[0] == '\0')
         read_log(reading);
 }

@@ -376,6 +376,9 @@ class ServerTest(TopTest):
         self.environment["MCDS_STORE"] = f"memcached://{self.fixture.socket},{second.socket}?connect_timeout=500&timeout=1000"
         for i in range(16):
             self.mcds("counter", "add", f"c{i}")
+            self.mcds("queue", "push", f"q{i}", "job", "--may-lose")
+        for i in range(6):  # a part of such rows cannot be opened
+            self.mcds("online", "beat", f"o{i}", "ann")
         second.stop_server()
         for words in (), ("--json",):
             done = subprocess.run([MCDS, "top", "--once", "--interval", "10ms", *words], env=self.environment, capture_output=True,
@@ -384,6 +387,7 @@ class ServerTest(TopTest):
             self.assertIn(self.fixture.socket, done.stdout)
             self.assertNotIn(f"commands\t{second.socket}", done.stdout)
             self.assertRegex(done.stdout, r'"name":"c\d+","value":1,' if words else r"(?m)^counter\tc\d+\t1\t")
+            self.assertRegex(done.stdout, r'"name":"q\d+","value":1,' if words else r"(?m)^queue\tq\d+\t1\t")
             self.assertRegex(done.stderr, r"^mcds: top: [^\n]*" + re.escape(second.socket) + r"[^\n]*\n$")
 
     test_no_digit_is_cut = None
