@@ -17,6 +17,8 @@
 /* Time reserved for the last replies of the store: a call with less time could be ambiguous on a
  * store that answers. It is at the end of the wait, and after it while the lock is held. */
 #define RESERVE_NS (200 * NS_PER_MS)
+/* A wait that ends within this time reports a silent store only at its end. */
+#define SOON_NS (10000 * NS_PER_MS)
 #define HOLDER_CAPACITY (TENURE_TEXT_CAPACITY + 120)
 
 static int64_t least(int64_t a, int64_t b)
@@ -33,11 +35,11 @@ static bool is_worth_waiting(struct acquisition *acquisition, int result, int ro
         return true;
     if (!acquisition->patience.outlasts_silence || !is_unanswered(result))
         return false;
-    if (!acquisition->is_trouble_told) {
-        describe_failure(said, acquisition->command);
-        complain(&acquisition->session->output, "%s; still waiting for the %s", said,
-                 acquisition->tenure->kind->thing);
-    }
+    if (acquisition->is_trouble_told || acquisition->end_ns - watch_now_ns() < SOON_NS)
+        return true;
+    describe_failure(said, acquisition->command);
+    complain(&acquisition->session->output, "%s; still waiting for the %s", said,
+             acquisition->tenure->kind->thing);
     acquisition->is_trouble_told = true;
     return true;
 }

@@ -415,6 +415,10 @@ class LockTest(ProcessTest):
         self.fixture.server.send_signal(signal.SIGSTOP)
         plain = self.start("-s", uri, "lock", "job", "--", "echo", "mine")
         self.assertIn(self.end(plain), (69, 80))
+        for command in (["lock", "job"], ["once", "job"], ["semaphore", "run", "job", "--permits", "2"]):
+            brief = self.run_to_end("-s", uri, *command, "-w", "1s", "--", "echo", "mine")
+            self.assertIn(brief.returncode, (69, 75, 80), brief)
+            self.assertRegex(brief.stderr, rf"^mcds: [^\n]*{self.fixture.socket}: [^\n]*\n$")
         contender = self.start("-s", uri, "lock", "job", "-w", "60s", "--", "echo", "mine")
         self.assertIn("; still waiting for the lock", contender.stderr.readline())
         self.fixture.server.send_signal(signal.SIGCONT)
