@@ -168,6 +168,49 @@ static void one_after_the_other_comes_back_empty(void **state)
     mcds_close(store);
 }
 
+/* All additions are on both servers, so half of the servers may come back empty. */
+static void one_of_two_comes_back_empty(void **state)
+{
+    struct cluster *cluster = *state;
+    run(cluster, 2);
+    count_and_leave(cluster, 2, 1000);
+    mcds_store *store = open_patient(cluster, LONG_MS);
+    mcds_counter *writer = open_counter(store, 2);
+    int64_t expected = 1000;
+    for (int round = 0; round < 4; round++) {
+        add(writer, 1);
+        count_and_leave(cluster, 2, 10);
+        expected += 11;
+        assert_true(server_restart(&cluster->servers[round % 2]));
+        CHECK_AFRESH(cluster, 2, expected);
+        CHECK_VALUE(writer, expected);
+    }
+    mcds_counter_close(writer);
+    mcds_close(store);
+}
+
+/* Both have lost it: what the open handle knows is a part. */
+static void two_of_two_come_back_empty(void **state)
+{
+    struct cluster *cluster = *state;
+    mcds_counter_value value = {.size = sizeof(mcds_counter_value)};
+    run(cluster, 2);
+    count_and_leave(cluster, 2, 1000);
+    mcds_store *store = open_patient(cluster, LONG_MS);
+    mcds_counter *writer = open_counter(store, 2);
+    add(writer, 1);
+    CHECK_VALUE(writer, 1001);
+    assert_true(server_restart(&cluster->servers[0]));
+    assert_true(server_restart(&cluster->servers[1]));
+    int result = MCDS_UNAVAILABLE;
+    for (int i = 0; i < TRIES_MAX && is_unanswered(result); i++)
+        result = mcds_counter_get(writer, &value);
+    CHECK(MCDS_OK, result);
+    assert_true(value.reborn && value.value == 1);
+    mcds_counter_close(writer);
+    mcds_close(store);
+}
+
 static void a_server_that_is_down_is_not_missed(void **state)
 {
     struct cluster *cluster = *state;
@@ -386,6 +429,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_after_the_other_comes_back_empty, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(one_of_two_comes_back_empty, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(two_of_two_come_back_empty, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_server_that_is_down_is_not_missed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_majority_nothing_is_claimed, set_up,
                                         tear_down),

@@ -175,7 +175,9 @@ enum mcds__replica_verdict mcds__replica_judge(const struct mcds__replica_survey
                 anything = true;
     }
     assert(whole <= answered && answered <= replica->copies);
-    if (whole > replica->copies / 2)
+    /* With an even number of copies, half of them also share one with each majority. */
+    bool is_half = answered == replica->copies && 2 * whole == replica->copies;
+    if (whole > replica->copies / 2 || is_half)
         return MCDS__REPLICA_SEEN;
     if (answered > replica->copies / 2 && !anything)
         return MCDS__REPLICA_NONE;

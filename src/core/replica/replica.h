@@ -113,7 +113,7 @@ enum mcds__replica_server {
 
 /* The conclusion from a read. */
 enum mcds__replica_verdict {
-    MCDS__REPLICA_SEEN,   /* a majority is whole */
+    MCDS__REPLICA_SEEN,   /* each majority has one that is whole, so they have each entry */
     MCDS__REPLICA_NONE,   /* the counter does not exist yet */
     MCDS__REPLICA_LOST,   /* all have answered, and too many have lost their slots */
     MCDS__REPLICA_AWAY,   /* too few have answered */
