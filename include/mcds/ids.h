@@ -80,13 +80,14 @@ MCDS_API MCDS_CHECKED int mcds_ids_made_with(mcds_store *store, const char *name
  *                                another caller, or before 2020; one of the two is wrong
  *              MCDS_TOO_FUTURE   this machine's clock is after 2089
  *              MCDS_BUSY         other callers kept changing the key, or take ids faster than
- *                                there are
+ *                                there are; or the store keeps losing the key
  *              MCDS_INVALID      also: the ids of this name have other bits
  *              MCDS_UNSUPPORTED  the store has no compare-and-set
  *              Never MCDS_AMBIGUOUS, never MCDS_LOST
  * Cost:        none for most calls; 2 for each 1 024 ids, and for the first in a second; 5 and the
  *              spread_ms for the first ids of a name, and after a loss. This time is added to the
- *              timeout
+ *              timeout. If the store loses the key during the call, it makes the key up to three
+ *              times more, and waits for the spread_ms each time
  * Lost reply:  The call gets other ids. Those that it may have got before are never used
  * Threads:     any */
 MCDS_API MCDS_CHECKED int mcds_ids_next(mcds_ids *ids, uint64_t *id_out);

@@ -29,6 +29,8 @@
 #define WAIT_MS 1000
 /* Between the add and the get, the key can only vanish by eviction or a drop. */
 #define VANISHED_MAX 16
+/* How often a call makes the key. The store may lose it while the call waits for the spread. */
+#define LIVES_MAX 4
 
 enum { BEGIN, READING, MAKING, TAKING };
 enum { ADD, GET, REQUESTS };
@@ -40,9 +42,11 @@ struct ids_take {
     uint64_t *first_out;
     uint8_t stage;
     uint8_t vanished;
+    uint8_t lives;       /* of the key, which this call has made */
     bool is_missing;     /* the key was, when it was read */
+    bool has_vanished;   /* the key, during this call */
     bool has_added;      /* the last batch has the add */
-    int64_t left_ms;     /* for which it may wait */
+    int64_t left_ms;     /* for which it may wait in this life of the key */
     uint64_t first, end; /* the range asked for */
     int64_t asked_ns;
     uint8_t value[MCDS__IDS_VALUE_LENGTH];
@@ -56,13 +60,28 @@ static enum mcds__step ids_finish(struct ids_take *call, uint64_t first)
     return mcds__operation_finish(&call->base, MCDS_OK);
 }
 
+/* `next` is at most this far ahead: a key is made one spread ahead of a clock that may be one spread
+ * ahead of this one. */
+static int64_t ids_ahead_max(const mcds_ids *ids)
+{
+    return 2 * ids->spread_ms + 1;
+}
+
+/* Wait for the times of the ids of a key that has just been found or made. */
+static void ids_begin_life(struct ids_take *call)
+{
+    call->left_ms = ids_ahead_max(call->ids) + WAIT_MS;
+}
+
 /* Others change the key: look again, until the deadline. */
 static enum mcds__step ids_again(struct ids_take *call)
 {
     call->stage = BEGIN;
     return mcds__operation_wait(&call->base, 0)
                ? MCDS__SLEEP
-               : mcds__operation_fail_waiting(&call->base, MCDS__WHY(OTHERS_CHANGE_IT));
+               : mcds__operation_fail_waiting(&call->base, call->has_vanished
+                                                               ? MCDS__WHY(KEY_VANISHES)
+                                                               : MCDS__WHY(OTHERS_CHANGE_IT));
 }
 
 /* Whatever became of the request, the key is read again. */
@@ -116,13 +135,6 @@ static enum mcds__step ids_wait(struct ids_take *call, int64_t wait_ms)
     return mcds__operation_sleep(&call->base, wait_ms * NS_PER_MS);
 }
 
-/* `next` is at most this far ahead: a key is made one spread ahead of a clock that may be one spread
- * ahead of this one. */
-static int64_t ids_ahead_max(const mcds_ids *ids)
-{
-    return 2 * ids->spread_ms + 1;
-}
-
 /* The range of one take may begin in an earlier millisecond than `now`, so that it ends in it. */
 static enum mcds__step ids_range(struct ids_take *call, uint64_t next, int64_t now)
 {
@@ -159,17 +171,23 @@ static enum mcds__step ids_number(struct ids_take *call, const struct mcds__ids_
     return ids_write(call, MAKING, mcds__ids_first_of(now + ids->spread_ms + 1, ids->bits));
 }
 
+static enum mcds__step ids_fail_vanished(struct ids_take *call)
+{
+    return mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(KEY_VANISHES));
+}
+
 /* The key is missing: the next read adds it first. */
 static enum mcds__step ids_missing(struct ids_take *call)
 {
     const mcds_reply *added = &call->requests[ADD].reply;
     call->is_missing = true;
+    call->has_vanished = call->has_vanished || call->lives > 0 || call->has_added;
     if (!call->has_added)
         return ids_ask_key(call);
     if (mcds__is_refusal(added))
         return mcds__operation_fail(&call->base, added);
     if (call->vanished++ == VANISHED_MAX)
-        return mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(KEY_VANISHES));
+        return ids_fail_vanished(call);
     return ids_again(call);
 }
 
@@ -198,6 +216,15 @@ static enum mcds__step ids_read(struct ids_take *call)
     return ids_number(call, &value);
 }
 
+/* Its first ids come after the spread. */
+static enum mcds__step ids_made(struct ids_take *call)
+{
+    if (call->lives++ == LIVES_MAX)
+        return ids_fail_vanished(call);
+    ids_begin_life(call);
+    return ids_wait(call, call->ids->spread_ms + 1);
+}
+
 /* The store grants the range, or the key is read again. */
 static enum mcds__step ids_written(struct ids_take *call)
 {
@@ -206,11 +233,14 @@ static enum mcds__step ids_written(struct ids_take *call)
     switch (reply->outcome) {
     case MCDS_OUT_OK:
         if (!is_grant)
-            return ids_wait(call, call->ids->spread_ms + 1);
+            return ids_made(call);
         mcds__ids_keep(call->ids, call->first + call->n, call->end, call->asked_ns);
         return ids_finish(call, call->first);
-    case MCDS_OUT_EXISTS:
     case MCDS_OUT_MISS:
+        call->has_vanished = true;
+        return ids_again(call);
+    case MCDS_OUT_EXISTS:
+        call->has_vanished = false;
         return ids_again(call);
     default:
         return ids_retry(call, reply);
@@ -257,6 +287,6 @@ int mcds__ids_take(mcds_ids *ids, const struct mcds__operation_kind *kind, uint6
     call->ids = ids;
     call->n = n;
     call->first_out = first_out;
-    call->left_ms = ids_ahead_max(ids) + WAIT_MS;
+    ids_begin_life(call);
     return mcds__call_launch(&call->base, start);
 }
