@@ -268,3 +268,46 @@ void explain_failure(char *out, size_t capacity, const struct command *command,
     (void)snprintf(out, capacity, "%s%s", said,
                    is_about_a_key(command, error) ? "" : advice_for(command, error->result));
 }
+
+#define REMEDY "set the clock that is wrong"
+
+/* By the structure and the result: what differs, by how much, what is accepted, and the remedy. */
+static const struct clock_saying {
+    const char *noun;
+    int result;
+    const char *before; /* the difference comes after it */
+    const char *after;  /* what is accepted comes after it */
+    const char *remedy;
+} clock_sayings[] = {
+    {"log", MCDS_TOO_OLD, "the event is ",
+     " before this machine's clock; the log accepts --late ",
+     "give the event another time, or " REMEDY},
+    {"log", MCDS_TOO_FUTURE, "the event is ",
+     " after this machine's clock; the log accepts --ahead ",
+     "give the event another time, or " REMEDY},
+    {"limit", MCDS_TOO_OLD, "this machine's clock is ",
+     " before that of the last take of this identity; at most ", REMEDY ", or wait"},
+    {"ids", MCDS_TOO_OLD, "this machine's clock is ",
+     " before that of another caller; at most twice the --spread, ", REMEDY ", or wait"},
+};
+
+bool describe_clocks(char out[CLOCKS_CAPACITY], int result)
+{
+    const mcds_error *error = mcds_last_error();
+    char difference[DURATION_CAPACITY];
+    char accepted[DURATION_CAPACITY];
+    if (result != MCDS_TOO_OLD && result != MCDS_TOO_FUTURE)
+        return false;
+    (void)snprintf(out, CLOCKS_CAPACITY, "%s", error->reason);
+    if (error->found_number <= 0 || error->wanted_max <= 0)
+        return true;
+    format_rough((uint64_t)error->found_number, difference);
+    format_duration((uint64_t)error->wanted_max, accepted);
+    for (size_t i = 0; i < sizeof clock_sayings / sizeof clock_sayings[0]; i++) {
+        const struct clock_saying *saying = &clock_sayings[i];
+        if (saying->result == result && strcmp(saying->noun, error->noun) == 0)
+            (void)snprintf(out, CLOCKS_CAPACITY, "%s%s%s%s: %s", saying->before, difference,
+                           saying->after, accepted, saying->remedy);
+    }
+    return true;
+}

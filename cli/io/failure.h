@@ -22,4 +22,10 @@ bool is_of_a_lost_file(int result);
 void explain_failure(char *out, size_t capacity, const struct command *command,
                      const struct answer *answer);
 
+#define CLOCKS_CAPACITY 320
+
+/* Describes this thread's last failure, if `result` is that a time is too old or too far ahead: which
+ * clocks differ, by how much, what is accepted, and the remedy. False: it is another result. */
+bool describe_clocks(char out[CLOCKS_CAPACITY], int result);
+
 #endif

@@ -153,25 +153,6 @@ static const char *saying_of(const struct command *command, int result)
         return "it has a result, which stays; --forget it first";
     if (result == MCDS_BUSY && command->verb->start == semaphore_drop)
         return "a permit is held; drop it after its holders have released it";
-    if (result == MCDS_TOO_OLD && command->verb->start == online_beat)
-        return "a beat of this visitor is more than 31 buckets later: set the clocks of the "
-               "machines";
-    if (result == MCDS_TOO_OLD && command->noun->open == limit_open)
-        return "this machine's clock is slow by more than 5 s beside that of the last take, "
-               "or that one is fast: set the clocks of the machines";
-    if (result == MCDS_TOO_OLD && command->noun->open == ids_open)
-        return "this machine's clock is slow by more than twice the --spread beside that of "
-               "another caller, or that one is fast: set the clocks of the machines";
-    if (result == MCDS_TOO_FUTURE && command->noun->open == limit_open)
-        return "this machine's clock is after 2190: set it";
-    if (result == MCDS_TOO_FUTURE && command->noun->open == ids_open)
-        return "this machine's clock is after 2089: set it";
-    if (result == MCDS_TOO_OLD)
-        return "earlier than the log accepts: more than its --late (1m if it was made without) "
-               "ago";
-    if (result == MCDS_TOO_FUTURE)
-        return "later than the log accepts: more than its --ahead (5s if it was made without) "
-               "ahead";
     return mcds_strerror(result);
 }
 
@@ -223,9 +204,10 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': '%.*s' %s", noun, name, length,
                        (const char *)key.data, refused);
     } else {
+        char refusal[CLOCKS_CAPACITY];
         size_t named = write_element(sentence, command);
         (void)snprintf(sentence + named, SENTENCE_MAX - named, "%s '%.200s': %s", noun, name,
-                       saying_of(command, result));
+                       describe_clocks(refusal, result) ? refusal : saying_of(command, result));
     }
     if (result == MCDS_AMBIGUOUS)
         add_doubt(sentence, command, answer);

@@ -108,6 +108,14 @@ void format_duration(uint64_t ms, char out[DURATION_CAPACITY])
     (void)snprintf(out, DURATION_CAPACITY, "%" PRIu64 "%s", ms / unit->ms, unit->word);
 }
 
+void format_rough(uint64_t ms, char out[DURATION_CAPACITY])
+{
+    size_t i = 0;
+    while (i + 1 < UNIT_COUNT && ms / units[i].ms < 2)
+        i++;
+    format_duration(ms - ms % units[i].ms, out);
+}
+
 /* Reads the character `before` and a number of so many digits. */
 static bool take_part(const char **at, char before, int digits, int *out)
 {

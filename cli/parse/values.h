@@ -17,6 +17,8 @@ bool parse_duration(const char *text, uint64_t *ms_out);
 #define DURATION_CAPACITY 32
 /* Formats in the largest unit that divides the time: 90000 is "90s", 60000 is "1m". */
 void format_duration(uint64_t ms, char out[DURATION_CAPACITY]);
+/* The same, rounded down to whole numbers of the largest unit of which there are two. */
+void format_rough(uint64_t ms, char out[DURATION_CAPACITY]);
 
 /* A moment in Unix ms: now, 10m (ago), @1790000000.5 (Unix seconds), or 2026-11-21, followed if
  * need be by T10:30, :15, .250, and by Z or +01:00; without either it is UTC. */

@@ -311,8 +311,9 @@ int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
                        (long long)failed.found_number);
         failed.reason = reason;
     } else if (why->cause == MCDS_CAUSE_CLOCK && failed.found_number != 0) {
-        (void)snprintf(reason, sizeof reason, "%s; the difference is %lld ms", why->text,
-                       (long long)failed.found_number);
+        (void)snprintf(reason, sizeof reason,
+                       "%s; the difference is %lld ms, and at most %lld ms is accepted",
+                       why->text, (long long)failed.found_number, (long long)failed.wanted_max);
         failed.reason = reason;
     }
     return mcds__fail_with(&failed);

@@ -48,7 +48,7 @@ struct mcds__shared {
 };
 
 /* A structure was made with `found` and opened with `wanted`. Or, where a clock is wrong, `found`
- * milliseconds are between two times; 0: not known. */
+ * milliseconds are between two times, and `wanted` are accepted; 0: not known. */
 struct mcds__difference {
     const char *option; /* NULL: the reason names it, and what was found */
     int64_t wanted;
@@ -218,13 +218,15 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
  * that was read last, a loss that of the last batch. */
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
                                         const mcds_reason *detail);
-/* Finish because two times are so many milliseconds apart. */
+/* Finish because two times are so many milliseconds apart, and at most `accepted_ms` is accepted. */
 static inline enum mcds__step mcds__operation_mistime(struct mcds__operation *operation,
                                                       int result, const mcds_reason *detail,
-                                                      int64_t difference_ms)
+                                                      int64_t difference_ms,
+                                                      int64_t accepted_ms)
 {
     assert(detail->cause == MCDS_CAUSE_CLOCK && difference_ms >= 0);
     operation->difference.found = difference_ms;
+    operation->difference.wanted = accepted_ms;
     return mcds__operation_explain(operation, result, detail);
 }
 

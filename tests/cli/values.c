@@ -86,6 +86,23 @@ static void writes_durations(void **state)
     }
 }
 
+static void rounds_durations(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t ms;
+        const char *text;
+    } cases[] = {
+        {0, "0ms"},        {1999, "1999ms"}, {2999, "2s"},       {60000, "1m"},
+        {7199999, "119m"}, {7200001, "2h"},  {172799999, "47h"}, {UINT64_MAX, "213503982334d"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[DURATION_CAPACITY];
+        format_rough(cases[i].ms, text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 static void reads_numbers(void **state)
 {
     (void)state;
@@ -181,8 +198,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_durations),  cmocka_unit_test(refuses_durations),
-        cmocka_unit_test(writes_durations), cmocka_unit_test(reads_numbers),
-        cmocka_unit_test(reads_moments),    cmocka_unit_test(writes_moments),
+        cmocka_unit_test(writes_durations), cmocka_unit_test(rounds_durations),
+        cmocka_unit_test(reads_numbers),    cmocka_unit_test(reads_moments),
+        cmocka_unit_test(writes_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

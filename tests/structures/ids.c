@@ -135,6 +135,7 @@ static void a_slow_clock_waits_or_is_reported(struct suite *suite)
     CHECK(MCDS_TOO_OLD, suite, mcds_ids_next, slow, &id);
     CHECK_SENTENCE("next: this machine's clock is more than twice spread_ms before");
     CHECK_SENTENCE("; the difference is 3");
+    CHECK_SENTENCE(" ms, and at most 4000 ms is accepted");
     assert_true(mcds_last_error()->cause == MCDS_CAUSE_CLOCK &&
                 mcds_last_error()->found_number > HOUR_MS - 2 * SPREAD_MS);
     shift_wall_ms(suite, HOUR_MS - 2 * SPREAD_MS - 2);

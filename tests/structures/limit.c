@@ -224,6 +224,7 @@ static void check_slow_clock(const char *verb)
     const mcds_error *error = mcds_last_error();
     CHECK_SENTENCE("this machine's clock is more than 5 s before that of the last take");
     CHECK_SENTENCE("; the difference is ");
+    CHECK_SENTENCE(" ms, and at most 5000 ms is accepted");
     CHECK_SENTENCE("correct the one that is wrong");
     assert_string_equal(error->verb, verb);
     assert_true(error->cause == MCDS_CAUSE_CLOCK && error->found_number >= 5900 &&

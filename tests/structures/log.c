@@ -110,9 +110,11 @@ static void times_out_of_bounds_are_refused(struct suite *suite)
     CHECK(MCDS_TOO_OLD, suite, mcds_log_put, log, now - 61000, mcds_text("x"));
     CHECK_SENTENCE("more than late_ms before this machine's clock");
     CHECK_SENTENCE("; the difference is 6");
+    CHECK_SENTENCE(" ms, and at most 60000 ms is accepted");
     CHECK(MCDS_TOO_FUTURE, suite, mcds_log_put, log, now + 15000, mcds_text("x"));
     CHECK_SENTENCE("more than ahead_ms after this machine's clock");
     CHECK_SENTENCE("; the difference is 1");
+    CHECK_SENTENCE(" ms, and at most 5000 ms is accepted");
     CHECK(MCDS_INVALID, suite, mcds_log_put, log, -1, mcds_text("x"));
     PUT(suite, log, now - 50000, "late");
     PUT(suite, log, now + 4000, "ahead");

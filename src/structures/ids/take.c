@@ -146,7 +146,7 @@ static enum mcds__step ids_range(struct ids_take *call, uint64_t next, int64_t n
     int64_t ahead_ms = mcds__ids_time_of(next, ids->bits) - now;
     if (ahead_ms > ids_ahead_max(ids))
         return mcds__operation_mistime(&call->base, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_IDS),
-                                       ahead_ms);
+                                       ahead_ms, 2 * ids->spread_ms);
     call->first = next > least ? next : least;
     int64_t wait_ms = mcds__ids_time_of(call->first + call->n - 1, ids->bits) - now;
     if (wait_ms > 0)

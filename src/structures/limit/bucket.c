@@ -65,7 +65,7 @@ static enum mcds__step check_clock(struct mcds__operation *operation, int64_t ow
 static enum mcds__step limit_fail_slow(struct mcds__operation *operation, int64_t ahead_ns)
 {
     return mcds__operation_mistime(operation, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_TAKE),
-                                   ahead_ns / NS_PER_MS);
+                                   ahead_ns / NS_PER_MS, MCDS__TAKE_BEHIND_MS);
 }
 
 bool mcds__limit_see(const mcds_limit *limit, const struct mcds__take_entry *entry,

@@ -244,15 +244,16 @@ int mcds__log_judge(struct mcds__operation *operation,
 {
     operation->detail = NULL; /* it may have been refused before */
     operation->result = MCDS_OK;
+    int64_t late_ms = (int64_t)settings->late_ms, ahead_ms = (int64_t)settings->ahead_ms;
     /* No chunk is before 1970, where a clock that was never set may be. */
-    if (filed_ms <= 0)
+    if (filed_ms <= 0 && filed_ms >= now_ms - late_ms)
         (void)mcds__operation_explain(operation, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_1970));
-    else if (filed_ms < now_ms - (int64_t)settings->late_ms)
+    else if (filed_ms < now_ms - late_ms)
         (void)mcds__operation_mistime(operation, MCDS_TOO_OLD, MCDS__WHY(EVENT_BEFORE_LATE),
-                                      now_ms - filed_ms);
-    else if (filed_ms > now_ms + (int64_t)settings->ahead_ms)
+                                      now_ms - filed_ms, late_ms);
+    else if (filed_ms > now_ms + ahead_ms)
         (void)mcds__operation_mistime(operation, MCDS_TOO_FUTURE, MCDS__WHY(EVENT_BEYOND_AHEAD),
-                                      filed_ms - now_ms);
+                                      filed_ms - now_ms, ahead_ms);
     return operation->result;
 }
 

@@ -16,8 +16,9 @@ mcds log tail deploys | hide
 mcds log tail deploys --last 1 | hide
 mcds log tail deploys --from 1h | hide
 mcds --json log tail deploys --last 1 | hide
-run log put deploys late --at 2020-01-01
-run log put deploys early --at 2999-01-01
+run log put deploys late --at 210m
+mcds log put deploys early --at "$(date -u -d '+210 minutes' +%FT%TZ)"
+echo "-> $?"
 run log put deploys fine --at 1s
 run log put deploys wrong --at yesterday
 run log put deploys wrong --at 1795257015
@@ -55,7 +56,7 @@ echo "-> $?"
 mcds log scan lines --from 1h | hide
 mcds log put copy --timed --at now <old
 mcds log put copy --timed event
-seq 3 | mcds log put fresh --at 2020-01-01
+seq 3 | mcds log put fresh --at 210m
 echo "-> $?"
 # no event is of the beginning of Unix time or before, for 0 means now
 run log put fresh --by-arrival --at @0 zero
