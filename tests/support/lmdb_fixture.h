@@ -64,6 +64,7 @@ static inline int try_open(const char *file, const char *options, const mcds_env
     (void)snprintf(uri, sizeof uri, "lmdb:%s%s", file, options);
     mcds_options given = MCDS_OPTIONS_INIT;
     given.env = env;
+    given.timeout_ms = 60000; /* on a busy machine */
     return mcds_open(uri, &given, store);
 }
 
