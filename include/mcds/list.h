@@ -112,8 +112,8 @@ MCDS_API MCDS_CHECKED int mcds_list_scan_start(mcds_list *list, uint64_t skip, u
                                                mcds_pipeline *pipeline, uint64_t tag);
 
 /* Empties the list. Values acknowledged before the call are then not in the list; values whose
- * push begins after the call are. A value whose push overlaps the call may be visited by a scan
- * before it and by another after it. The call then erases the old values on the servers that it
+ * push begins after the call are. The push of a value that overlaps the call is MCDS_OK, and
+ * the value may be visited by a scan before the call and by another after it. The call then erases the old values on the servers that it
  * can reach.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND    no such list

@@ -19,7 +19,8 @@ struct hooked_backend {
     uint64_t batches;
     uint64_t value_max; /* 0: that of memory: */
     uint32_t ttl_early_ms;
-    bool lacks_cas; /* as a server behind a proxy */
+    bool lacks_cas;   /* as a server behind a proxy */
+    bool lacks_sizes; /* the reply to an append does not contain the size */
     uint32_t features;
 };
 
@@ -50,6 +51,7 @@ static void hooked_capabilities(void *state, mcds_capabilities *out)
         out->value_max = backend->value_max;
     out->ttl_early_ms = backend->ttl_early_ms;
     out->compare_and_set = out->compare_and_set && !backend->lacks_cas;
+    out->size_after_write = out->size_after_write && !backend->lacks_sizes;
 }
 
 static uint32_t hooked_features(void *state)

@@ -201,7 +201,9 @@ bool mcds__segment_append_move(struct mcds__segment_append *append, uint64_t str
     if (append->stream != stream) {
         if (append->doubt)
             return false;
-        append->tells_loss = false;
+        append->tells_loss = append->is_in = append->is_past = append->has_passed = false;
+        append->remade = 0;
+        append->makings = append->refusals = 0;
         append->block = 0; /* the keys of the blocks contain the stream */
     }
     append->stream = stream;

@@ -159,7 +159,19 @@ static enum mcds__step segment_locate_take_trouble(struct mcds__segment_locate *
     return mcds__operation_retry(operation, reply);
 }
 
-/* A segment that has the flags of an end segment and is not empty has been read. */
+/* The end segment was lost, and a writer that had not seen it has made the segment again. */
+static enum mcds__step segment_locate_take_another(struct mcds__segment_locate *locate,
+                                                   struct mcds__operation *operation)
+{
+    assert(locate->stage == LOCATE_END && locate->ended);
+    locate->stage = LOCATE_BEGIN;
+    locate->ended = false;
+    return mcds__operation_again(operation)
+               ? MCDS__SLEEP
+               : mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+}
+
+/* A segment that had the flags of an end segment and was not empty has been read. */
 static enum mcds__step segment_locate_take_end(struct mcds__segment_locate *locate,
                                                struct mcds__operation *operation)
 {
@@ -167,6 +179,8 @@ static enum mcds__step segment_locate_take_end(struct mcds__segment_locate *loca
     if (read->reply.outcome != MCDS_OUT_OK && read->reply.outcome != MCDS_OUT_MISS)
         return segment_locate_take_trouble(locate, operation, &read->reply);
     operation->read_from = read->reply.peer;
+    if (read->reply.outcome == MCDS_OUT_OK && read->reply.flags != MCDS__SEGMENT_END)
+        return segment_locate_take_another(locate, operation);
     if (read->reply.outcome == MCDS_OUT_OK &&
         !mcds__segment_is_end(read->key, mcds__operation_value(operation, read)))
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));

@@ -366,7 +366,7 @@ static enum mcds__step step_clear(struct mcds__operation *operation)
     struct list_clear *clear = (struct list_clear *)operation;
     enum mcds__step step = list_clear_advance(clear);
     if (step == MCDS__DONE && clear->begun && operation->result != MCDS_OK)
-        operation->result = MCDS_AMBIGUOUS;
+        mcds__list_end_in_doubt(operation);
     return step;
 }
 

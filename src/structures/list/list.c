@@ -18,6 +18,16 @@ void mcds__list_forget_life(mcds_list *list, uint64_t generation)
     mcds__segment_forget(&list->segments, generation);
 }
 
+void mcds__list_end_in_doubt(struct mcds__operation *operation)
+{
+    assert(operation->result != MCDS_OK);
+    if (operation->result == MCDS_BUSY && operation->detail == NULL)
+        operation->detail = MCDS__WHY(UNFINISHED);
+    if (operation->peer == NULL)
+        operation->peer = operation->asked;
+    operation->result = MCDS_AMBIGUOUS;
+}
+
 static void destroy_list(struct mcds__handle *handle)
 {
     mcds__segments_destroy(&((mcds_list *)handle)->segments);

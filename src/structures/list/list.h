@@ -23,6 +23,9 @@ struct mcds_list {
 /* Forget a generation that has ended: it has no values that could be lost. */
 void mcds__list_forget_life(mcds_list *list, uint64_t generation);
 
+/* Turn the failure of a call into AMBIGUOUS: a part of it may be done. */
+void mcds__list_end_in_doubt(struct mcds__operation *operation);
+
 /* Whether the store is a server that keeps every key until somebody erases it (memcached
  * -M). A root that is missing there was erased, also without an end segment, and no push
  * adds it again. */

@@ -1,12 +1,11 @@
 /* List: push values. A list is a stream of records (core/segment). */
-#include "structures/list/list.h"
-
 #include <assert.h>
 #include <stdatomic.h>
 
 #include "base/environment.h"
 #include "base/error.h"
 #include "core/segment/line.h"
+#include "structures/list/list.h"
 
 /* How often a push may meet a clear before it gives up. */
 #define CLEARS_MAX 16
@@ -14,6 +13,7 @@
 enum {
     PUSH_BEGIN,
     PUSH_ROOT,
+    PUSH_DOUBT,
     PUSH_APPEND,
     PUSH_HELP,
     PUSH_LOOK,
@@ -64,9 +64,23 @@ static int put_values(struct list_push *push)
 
 static enum mcds__step step_push(struct mcds__operation *operation);
 
+/* Nobody reads a cleared life again. Values that may be in it were in the list before the clear, or
+ * never will be, so they are pushed into the life after it. */
+static void leave_cleared_life(struct list_push *push)
+{
+    struct mcds__segment_append *append = &push->append;
+    assert(append->ended && append->is_cleared);
+    if (append->records.length == 0 || append->is_partly_in)
+        return;
+    push->doubt = push->doubt || append->doubt;
+    append->doubt = false;
+}
+
 static enum mcds__step begin_append(struct list_push *push, uint64_t generation, bool is_fresh)
 {
     assert(generation != 0 && !push->append.under_way);
+    if (push->append.ended && push->append.is_cleared && push->append.stream != generation)
+        leave_cleared_life(push);
     push->stage = PUSH_APPEND;
     push->append.had_segments = atomic_load(&push->list->used) == generation;
     if (mcds__segment_append_move(&push->append, generation, is_fresh))
@@ -90,13 +104,25 @@ static bool may_be_in_a_lost_list(const struct list_push *push)
     return push->append.doubt && push->append.ended && !push->append.is_cleared;
 }
 
-static enum mcds__step list_take_root(struct list_push *push, enum mcds__step step)
+/* Finds the end of the life in which the values are or may be, or the end segment. */
+static void list_begin_locate(struct list_push *push, uint8_t stage)
 {
-    assert(push->stage == PUSH_ROOT);
-    if (step == MCDS__DONE && push->base.result == MCDS_NOT_FOUND)
-        return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS, MCDS__WHY(LIST_GONE));
-    if (step != MCDS__DONE || push->base.result != MCDS_OK)
-        return step;
+    assert(stage == PUSH_DOUBT || stage >= PUSH_JUDGE);
+    push->stage = stage;
+    push->locate = (struct mcds__segment_locate){.stream = push->append.stream,
+                                                 .scratch = push->locate.scratch};
+}
+
+static enum mcds__step list_locate(struct list_push *push, uint8_t stage)
+{
+    list_begin_locate(push, stage);
+    return step_push(&push->base);
+}
+
+/* The root has been read or made. */
+static enum mcds__step use_root(struct list_push *push)
+{
+    assert(push->root.number != 0);
     bool is_same = push->root.number == push->append.stream;
     bool is_over = push->append.ended && push->append.is_cleared;
     if (is_over) {
@@ -114,6 +140,33 @@ static enum mcds__step list_take_root(struct list_push *push, enum mcds__step st
         return step_push(&push->base);
     }
     return begin_append(push, push->root.number, true);
+}
+
+static enum mcds__step list_take_root(struct list_push *push, enum mcds__step step)
+{
+    assert(push->stage == PUSH_ROOT);
+    bool is_gone = push->base.result == MCDS_NOT_FOUND;
+    if (step != MCDS__DONE || (push->base.result != MCDS_OK && !is_gone))
+        return step;
+    if (may_be_in_a_lost_list(push) && (is_gone || push->root.number != push->append.stream))
+        return list_locate(push, PUSH_DOUBT);
+    assert(!is_gone);
+    return use_root(push);
+}
+
+/* The life in which the values may be was cleared or dropped, which has left an end segment, or
+ * lost. */
+static enum mcds__step take_doubt(struct list_push *push, enum mcds__step step)
+{
+    assert(push->stage == PUSH_DOUBT && push->append.doubt);
+    if (step != MCDS__DONE || push->base.result != MCDS_OK)
+        return step;
+    push->append.is_cleared = push->locate.ended;
+    if (push->locate.ended)
+        return list_read_root(push);
+    if (push->root.number == 0)
+        return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS, MCDS__WHY(LIST_GONE));
+    return use_root(push);
 }
 
 /* This handle or another has completed a clear that had begun. */
@@ -167,21 +220,6 @@ static enum mcds__step finish_unused(struct list_push *push)
         return list_go_on(push);
     assert(push->append.doubt);
     return MCDS__DONE;
-}
-
-/* Finds the end of the life in which the values are stored, or the end segment. */
-static void list_begin_locate(struct list_push *push, uint8_t stage)
-{
-    assert(stage == PUSH_PROVE || stage == PUSH_CONFIRM || stage == PUSH_JUDGE);
-    push->stage = stage;
-    push->locate = (struct mcds__segment_locate){.stream = push->append.stream,
-                                                 .scratch = push->locate.scratch};
-}
-
-static enum mcds__step list_locate(struct list_push *push, uint8_t stage)
-{
-    list_begin_locate(push, stage);
-    return step_push(&push->base);
 }
 
 /* The root exists. Before the first value is acknowledged, the root records that the list has
@@ -342,6 +380,9 @@ static enum mcds__step list_step_stage(struct list_push *push,
         return list_take_root(push, may_be_in_a_lost_list(push)
                                         ? mcds__root_read_step(&push->root, operation)
                                         : mcds__root_make_step(&push->root, operation));
+    case PUSH_DOUBT:
+        return take_doubt(
+            push, mcds__segment_locate_step(&push->locate, &push->list->segments, operation));
     case PUSH_HELP:
         return take_help(push,
                          mcds__root_change_step(&push->root, operation, MCDS__ROOT_REPLACE));
@@ -369,7 +410,7 @@ static enum mcds__step step_push(struct mcds__operation *operation)
     enum mcds__step step = list_step_stage(push, operation);
     bool is_in_doubt = push->doubt || push->append.doubt;
     if (step == MCDS__DONE && is_in_doubt && operation->result != MCDS_OK)
-        operation->result = MCDS_AMBIGUOUS;
+        mcds__list_end_in_doubt(operation);
     return step;
 }
 

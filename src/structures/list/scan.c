@@ -26,6 +26,7 @@ struct list_scan {
     bool is_corrupt;
     uint32_t item;
     uint64_t stream;
+    uint64_t known;      /* the life that this handle knew when the scan began; 0: none */
     uint64_t former;     /* life that this handle knew before; 0: none */
     uint64_t bound;      /* no segment existed from here on when the scan began; 0: not known */
     const char *read_at; /* the server of the last segments that were read */
@@ -163,12 +164,11 @@ static enum mcds__step list_scan_read(struct list_scan *scan)
 static enum mcds__step list_scan_take_root(struct list_scan *scan, enum mcds__step step)
 {
     assert(scan->stage == SCAN_ROOT);
-    uint64_t known = atomic_load(&scan->list->generation.known);
     if (step != MCDS__DONE)
         return step;
-    if (scan->base.result == MCDS_NOT_FOUND && known != 0) {
+    if (scan->base.result == MCDS_NOT_FOUND && scan->known != 0) {
         scan->stage = SCAN_JUDGE;
-        scan->locate = (struct mcds__segment_locate){.stream = known};
+        scan->locate = (struct mcds__segment_locate){.stream = scan->known};
         return list_scan_step(&scan->base);
     }
     if (scan->base.result != MCDS_OK)
@@ -203,13 +203,15 @@ static enum mcds__step list_scan_take_former(struct list_scan *scan, enum mcds__
     return list_scan_read(scan);
 }
 
-/* The root of a list that this handle has used is missing: the list was dropped, or lost. */
+/* The root of a list that this handle had used before the scan is missing: the list was dropped, or
+ * lost. Another operation may have made it again since. */
 static enum mcds__step list_scan_take_judgement(struct list_scan *scan, enum mcds__step step)
 {
     assert(scan->stage == SCAN_JUDGE);
     if (step != MCDS__DONE || scan->base.result != MCDS_OK)
         return step;
-    atomic_store(&scan->list->generation.known, 0);
+    uint64_t known = scan->known;
+    (void)atomic_compare_exchange_strong(&scan->list->generation.known, &known, 0);
     if (scan->locate.ended)
         return mcds__operation_finish(&scan->base, MCDS_NOT_FOUND);
     return mcds__operation_explain(&scan->base, MCDS_LOST, MCDS__WHY(LIST_GONE));
@@ -263,6 +265,7 @@ int mcds_list_scan_start(mcds_list *list, uint64_t skip, uint64_t limit,
     scan->limit = limit;
     scan->visit = visit;
     scan->context = context;
+    scan->known = atomic_load(&list->generation.known);
     mcds__root_begin(&scan->root, &list->generation);
     mcds__segment_read_begin(&scan->read, &list->segments, 0);
     mcds__segment_fetch_begin(&scan->large, &list->segments);
