@@ -93,9 +93,9 @@ static bool push_at(void *context, mcds_request *request)
     world->has_acted = true;
     assert_int_equal(mcds_pipeline_open(world->plain, NULL, &pipeline), MCDS_OK);
     for (uint64_t i = 0; i < IN_FLIGHT; i++)
-        assert_int_equal(mcds_list_push_start(world->other, (mcds_bytes){bytes, world->length},
-                                              pipeline, i),
-                         MCDS_OK);
+        assert_int_equal(
+            mcds_list_push_start(world->other, (mcds_bytes){bytes, world->length}, pipeline, i),
+            MCDS_OK);
     while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
         if (done.result != MCDS_OK)
             fail_msg("length %u: %s", (unsigned)world->length, mcds_errmsg());
@@ -112,7 +112,8 @@ static bool play_pushes(struct world *world, uint32_t before, bool drops)
         assert_int_equal(mcds_list_push(world->other, (mcds_bytes){bytes, world->length}),
                          MCDS_OK);
     world->backend.hook = push_at;
-    assert_int_equal(drops ? mcds_list_drop(world->list) : mcds_list_clear(world->list), MCDS_OK);
+    assert_int_equal(drops ? mcds_list_drop(world->list) : mcds_list_clear(world->list),
+                     MCDS_OK);
     world->backend.hook = NULL;
     int found = mcds_list_scan(world->list, 0, 0, count_value, &count);
     assert_true(found == MCDS_OK || (found == MCDS_NOT_FOUND && drops));
@@ -190,9 +191,10 @@ static void play_end(struct world *world, bool clears)
     keep(world, &world->root, mcds_text(ROOT), world->root_bytes);
     keep(world, &world->part, mcds_text(world->part_key), world->part_bytes);
     assert_int_equal(mcds_list_clear(world->other), MCDS_OK);
-    mcds_request late = {.command = MCDS_APPEND,
-                         .key = mcds_text(world->part_key),
-                         .value = {world->part_bytes + HEADER_LENGTH, world->part.value.length - HEADER_LENGTH}};
+    mcds_request late = {
+        .command = MCDS_APPEND,
+        .key = mcds_text(world->part_key),
+        .value = {world->part_bytes + HEADER_LENGTH, world->part.value.length - HEADER_LENGTH}};
     submit(world, &late);
     assert_int_equal(late.reply.outcome, MCDS_OUT_OK);
     if (clears)

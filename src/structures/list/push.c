@@ -1,11 +1,12 @@
 /* List: push values. A list is a stream of records (core/segment). */
+#include "structures/list/list.h"
+
 #include <assert.h>
 #include <stdatomic.h>
 
 #include "base/environment.h"
 #include "base/error.h"
 #include "core/segment/line.h"
-#include "structures/list/list.h"
 
 /* How often a push may meet a clear before it gives up. */
 #define CLEARS_MAX 16
