@@ -1,5 +1,5 @@
-/* Obstacles: what last kept a request of a call from being sent, other than the deadline of the call,
- * or from being answered. It is the cause of a failure where otherwise only time has run out. */
+/* Obstacles: the last reason why a request of a call was not sent or not answered. The deadline of the
+ * call is no reason for the former. If a call runs out of time, its obstacle is the cause. */
 #ifndef MCDS_ENGINE_OBSTACLE_H
 #define MCDS_ENGINE_OBSTACLE_H
 
@@ -13,8 +13,8 @@ struct mcds__obstacle {
 
 /* Forget the obstacle if its server has answered a request of the batch. */
 void mcds__obstacle_forget(struct mcds__obstacle *obstacle, const mcds_batch *batch);
-/* Record what kept a request of the batch from being sent or answered. A request that the deadline
- * kept from being sent records nothing. One that had no reply in time, or that failed late, does not
+/* Record what kept a request of the batch from being sent or answered. Records nothing if
+ * the deadline has prevented the sending. A request without a reply in time, or with is_late, does not
  * replace an earlier failure. */
 void mcds__obstacle_note(struct mcds__obstacle *obstacle, const mcds_batch *batch,
                          bool is_late);

@@ -74,7 +74,7 @@ Started = Tuple[Operation, Plan[Any]]
 
 
 class Driver:
-    """A pipeline in an event loop. Only the thread of the loop uses it, and any thread closes it."""
+    """A pipeline in an event loop. Only the thread of the loop uses it, and any thread may close it."""
 
     def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
         self._patience_ms = core.patience_ms
@@ -235,8 +235,8 @@ class Driver:
         self._waiting.clear()
 
     def close(self) -> None:
-        """Close the pipeline in the thread of its loop. Another thread waits for that, unless the loop is busy
-        for longer than the store's timeout."""
+        """Close the pipeline in the thread of its loop. A call from another thread waits for this, at most for the
+        store's timeout."""
         if is_running_elsewhere(self.loop):
             has_ended: "queue.SimpleQueue[None]" = queue.SimpleQueue()
             with contextlib.suppress(RuntimeError, queue.Empty):  # the loop has ended, or is busy
@@ -247,8 +247,8 @@ class Driver:
             self._close()
 
     def _close(self) -> None:
-        """Operations in flight may or may not be applied. C closes the pipeline at the end of a call that uses
-        it; the operations fail afterwards, because until then C may write to what the plans keep."""
+        """Operations in flight may or may not be applied. If a call uses the pipeline, C closes it when the call
+        ends. The operations fail after that: until then C may write to their plans."""
         if self._pipeline is None:
             return
         is_open = not self.loop.is_closed()

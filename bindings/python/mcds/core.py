@@ -68,14 +68,14 @@ class Core:
         place = new_place("store")
         check(lib.mcds_open(uri, options, place))
         self.handle = handle_in(place)
-        #: Most that close() waits for a thread that ends.
+        #: The longest time that close() waits for threads.
         self.patience_ms: int = options.timeout_ms or 1000
         self._lock = threading.Lock()
         self._opened: "collections.OrderedDict[Hashable, Opened]" = collections.OrderedDict()
         self._adopted: "weakref.WeakSet[Opened]" = weakref.WeakSet()
         self.pipelines: "weakref.WeakSet[Any]" = weakref.WeakSet()
-        self.scans: "weakref.WeakSet[Any]" = weakref.WeakSet()  #: those in threads
-        self.resting: Set[Any] = set()  #: what open iterations have read
+        self.scans: "weakref.WeakSet[Any]" = weakref.WeakSet()  #: that run in threads
+        self.resting: Set[Any] = set()  #: elements that iterations have read and not yet returned
         self._exact: List[Opened] = []
         self._at_close: List[Callable[[], None]] = []
 
@@ -111,8 +111,8 @@ class Core:
         return opened
 
     def end(self, users: "weakref.WeakSet[Any]", user: Any, noun: str, name: bytes) -> None:
-        """Close a pipeline or a scan with the store: before exact counters, whose flush waits for the
-        operations of pipelines."""
+        """Register a pipeline or a scan for close(), which ends it before it flushes exact counters: a flush waits
+        for the operations of pipelines."""
         with self._lock:
             if self.handle is ffi.NULL:
                 raise closed(noun, name)

@@ -1,4 +1,4 @@
-"""Bytes of what is no name, key or value of a call: other strings, results of functions, operands."""
+"""Encode other strings than names, keys and values: text for C, results of functions, operands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .plan import Bytes, encode
 
 
 def encode_text(text: Bytes, name: str) -> bytes:
-    """The argument `name`, which is another string of C."""
+    """Encode the argument `name`, a string for C."""
     if not isinstance(text, (str, bytes, bytearray, memoryview)):
         raise TypeError(f"{name} must be bytes or str, not {type(text).__name__}")
     # A path of os.listdir() may have bytes that are no UTF-8.
@@ -27,7 +27,7 @@ def encode_returned(data: Bytes, function: str) -> bytes:
 
 
 def encoded(other: Any) -> Any:
-    """What is compared with the bytes of a store. What cannot be encoded equals none of them."""
+    """Encode a value for a comparison with stored bytes. A value that cannot be encoded equals none."""
     try:
         return encode(other)
     except (TypeError, UnicodeEncodeError):

@@ -214,7 +214,7 @@ def locate(error: Error, noun: str, name: str, verb: str, reason: str) -> None:
 
 
 def closed(noun: str = "", name: bytes = b"") -> Invalid:
-    """For a structure whose store is closed. No noun: for the store."""
+    """The error of a structure whose store is closed, or without a noun of the store."""
     error = Invalid(reason := "the store is closed")
     error.result, error.cause, error.reason = lib.MCDS_INVALID, "ARGUMENT_MISSING", reason
     if noun:
@@ -223,13 +223,13 @@ def closed(noun: str = "", name: bytes = b"") -> Invalid:
 
 
 def brief(data: object) -> str:
-    """What is given or stored, in a line of a terminal."""
+    """The repr of a value, at most 60 characters."""
     shown = repr(data)
     return shown if len(shown) <= 60 else f"{shown[:56]}..."
 
 
 def absent(opened: Any, reason: str) -> NotFound:
-    """For what a structure does not have."""
+    """The error for a key or element that a structure does not have."""
     error = NotFound()
     error.result = lib.MCDS_NOT_FOUND
     locate(error, opened.noun, shown_name(opened.name), "", reason)

@@ -1,4 +1,4 @@
-"""What help() and a wrong number of arguments show of a method that was made from another function."""
+"""Names and signatures of methods that are made from other functions, in help() and in errors about arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def name_methods(kind: type) -> None:
 
 
 def shows(build: Any, returns: str) -> Callable[[F], F]:
-    """As functools.wraps. `returns`: what the method returns, with {} for T of a Plan[T]."""
+    """Like functools.wraps. `returns`: what the method returns, with {} for T of a Plan[T]."""
     code = build.__code__
     first, *others = code.co_varnames
     if first not in code.co_cellvars:

@@ -257,8 +257,8 @@ class AioOnce(OncePlans):
 
     async def run(self, key: Bytes, work: Callable[[], Awaitable[Optional[Bytes]]],
                   request: Bytes = b"", wait: Seconds = 60) -> bytes:
-        """The result of work(), which one caller awaits; as of a Once. If work() returns what cannot be
-        awaited, this raises TypeError, and the claim lasts until its end, because the work may be done."""
+        """Like Once.run(), but one caller awaits work(). If the result of work() cannot be awaited, this raises
+        TypeError and does not give the claim back, because the work may be done."""
         check_function(work, "work")
         run: AioRun = await self.begin(key, request, wait)
         if run.result is not None:

@@ -12,14 +12,14 @@ COMPARISONS = ("__lt__", "__le__", "__eq__", "__ge__", "__gt__")
 
 
 class OfBytes(collections.abc.Set[bytes]):
-    """A set of bytes. Its operators see the other operand as bytes too."""
+    """A set of bytes. Its operators encode the other operand."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
 
 def operator(name: str) -> Callable[[Any, Any], Any]:
-    """That of collections.abc, with the other operand as bytes."""
+    """The operator of collections.abc, with the other operand encoded."""
     ours: Callable[[Any, Any], Any] = getattr(collections.abc.Set, name)
 
     operand: Any = collections.abc.Set if name in COMPARISONS else collections.abc.Iterable

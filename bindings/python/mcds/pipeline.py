@@ -114,7 +114,7 @@ class Pipeline(Bound):
 
     def __init__(self, core: Core, depth: int = DEPTH, check_results: bool = True) -> None:
         if not isinstance(core, Core):
-            raise TypeError("Pipeline() is called by the package: open a pipeline with store.pipeline()")
+            raise TypeError("do not call Pipeline(): open a pipeline with store.pipeline()")
         self._core = core
         self._depth = depth or DEPTH
         self._check_results = check_results
@@ -191,7 +191,8 @@ class Pipeline(Bound):
                     self._launch(release, Result(self))
 
     def _forget(self, error: Error) -> None:
-        """The pipeline has nothing in flight, or cannot be used: it is closed, after fork, after an interrupt."""
+        """Give all operations this error: nothing is in flight, or the pipeline is closed, or of a parent process, or
+        was interrupted."""
         for _, result in self._running.values():
             result._error = error
             result._is_done = True
@@ -215,10 +216,10 @@ class Pipeline(Bound):
         self._take_while(lambda: len(self._running) > 0)
 
     def close(self) -> None:
-        """Close the pipeline, at the end of a call that uses it. What is still in flight may or may not be
-        applied: its results raise Ambiguous."""
+        """Close the pipeline, at the end of a call that uses it. Operations in flight may or may not be
+        applied: their results raise Ambiguous."""
         self._pipeline = NULL
-        # The thread of a call forgets at its end: until then C may write to what the plans keep.
+        # If a call is running, its thread forgets the operations at its end: until then C may write to their plans.
         if self._mutex.acquire(blocking=False):
             try:
                 self._forget(doubt())

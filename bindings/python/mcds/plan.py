@@ -202,7 +202,7 @@ REFUSALS = (Invalid, TypeError)
 
 
 def refusal(error: Exception, build: Callable[..., Any], structure: Any, *given: Any) -> Exception:
-    """The error with the structure. A call that succeeds has no part in it."""
+    """The error, with the name of the structure. Only calls that fail run this."""
     if isinstance(error, TypeError):
         return located(error, build, structure, *given)
     if isinstance(error, Invalid):
@@ -304,8 +304,8 @@ class Structure(Bound):
 
     def __init__(self, opened: Any, runner: Any) -> None:
         if not isinstance(opened, Opened):
-            raise TypeError(f"{type(self).__name__}() is called by the package: open a structure with a "
-                            "method of a store, such as store.table(name)")
+            raise TypeError(f"do not call {type(self).__name__}(): open a structure with a method of a store, "
+                            "such as store.table(name)")
         self._opened = opened
         self._runner = runner
 

@@ -169,8 +169,8 @@ class AnyForm(SetPlans):
 
 
 class Set(AnyForm, OfBytes, MutableSet[bytes]):
-    """A set of bytes. Its operators that make new sets make sets of Python, and encode the text of other
-    sets as UTF-8.
+    """A set of bytes. Operators such as - return a set of Python. All operators encode text in the other
+    set as UTF-8.
 
     >>> tags = s.set("tags")
     >>> tags.update(["red", "green"])

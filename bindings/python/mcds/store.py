@@ -31,7 +31,7 @@ from .table import Table, open_table
 from .views import Views, open_views
 from .visitors import Online, Visitors, open_online, open_visitors
 
-#: So many bytes of a URI are shown.
+#: The number of bytes of a URI that messages show.
 SHOWN = 200
 #: The nouns whose options are stored, and the options of each that belong to a handle alone.
 NOT_STORED: Dict[str, Tuple[str, ...]] = {
@@ -164,8 +164,8 @@ class Store(Bound):
 
         Close a store after the blocks that use it. A lease, a permit or a claim that is still held is not
         released: it ends with its ttl, and its calls and the end of its block raise Invalid. The next step
-        of an open iteration raises Invalid. What is in flight in an open pipeline may or may not be applied:
-        its results raise Ambiguous.
+        of an open iteration raises Invalid. Operations in flight in an open pipeline or an event loop may or may not be
+        applied: their results raise Ambiguous.
         """
         self._core.close()
 

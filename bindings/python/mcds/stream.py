@@ -76,8 +76,8 @@ def keep_failure(scan: Callable[[Any], int], buffer: Any, failures: List[Error])
 
 
 class Rest(Generic[T]):
-    """What an iteration has read, and its caller has not got yet. The close of the store drops it, and the next
-    step raises Invalid: an iteration asks `take` after each part."""
+    """The elements that an iteration has read and not yet returned. The close of the store drops them. The
+    iteration calls `take` after each part; after the close, `take` raises Invalid."""
 
     __slots__ = ("_core", "_opened", "part")
 
@@ -87,7 +87,7 @@ class Rest(Generic[T]):
         self.part: List[T] = []
 
     def __enter__(self) -> "Rest[T]":
-        self._core.resting.add(self)  # first: close() ends what it finds after it has closed the store
+        self._core.resting.add(self)  # before the look at the store: close() marks it, then looks here
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:

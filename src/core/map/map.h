@@ -385,7 +385,7 @@ struct mcds__map_update {
     uint32_t seen;        /* the flags of the key, with `token` */
     uint32_t depth;
     uint32_t deepest; /* to which an append was sent */
-    uint32_t copies;  /* of its record that this life may have */
+    uint32_t copies;  /* of its record that may be in this life */
     bool grows;       /* the update is done, and the key has grown */
     uint64_t hash;
     struct mcds__map_life life;

@@ -49,7 +49,7 @@ bool mcds__map_claim(struct mcds__map_rewrite *rewrite, struct mcds__map *map);
 void mcds__map_unclaim(struct mcds__map_rewrite *rewrite);
 /* What this operation, which has rewritten a key, has met: its obstacle, or none. */
 void mcds__map_note_obstacle(struct mcds__map *map, const struct mcds__operation *operation);
-/* A batch has its replies: forget that obstacle if its server has answered a request. */
+/* A batch has its replies: forget the obstacle of the map if its server has answered a request. */
 void mcds__map_forget_old_obstacle(struct mcds__map *map, const mcds_batch *answered);
 static inline void mcds__map_forget_obstacle(struct mcds__map *map, const mcds_batch *answered)
 {
@@ -146,8 +146,8 @@ enum mcds__step mcds__map_finish(struct mcds__map_update *update,
                                  const mcds_reason *detail);
 enum mcds__step mcds__map_finish_failed(const struct mcds__map_update *update,
                                         struct mcds__operation *operation);
-/* The same after the search for its key has failed. If its key is lost and the marks of the keys
- * that have moved hold all copies of its record, the record counts nowhere: it came after the moves. */
+/* The same after the search for its key has failed. If the key is lost and the
+ * marks of moved keys hold all copies of the record, the record is void: it came after the moves. */
 enum mcds__step mcds__map_finish_unlocated(struct mcds__map_update *update,
                                            struct mcds__operation *operation);
 enum mcds__step mcds__map_fail(struct mcds__map_update *update,

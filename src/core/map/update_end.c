@@ -51,7 +51,7 @@ enum mcds__step mcds__map_finish_failed(const struct mcds__map_update *update,
     return update->doubt ? mcds__operation_doubt(operation) : MCDS__DONE;
 }
 
-/* How many copies of the record the marks hold that the search has read. */
+/* The number of copies of the record in the marks that the search has read. */
 static uint32_t count_void_copies(const struct mcds__map_update *update,
                                   const struct mcds__operation *operation)
 {

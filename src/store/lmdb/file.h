@@ -292,7 +292,7 @@ int64_t mcds__lmdb_stuck_writer(struct mcds__lmdb_file *file, const mcds_env *en
 
 /* Whether writes would be lost: the file was removed, or PATH names another file. */
 bool mcds__lmdb_is_removed(const struct mcds__lmdb_file *file);
-/* The same, as of a check that is at most 100 ms old at this time of the monotonic clock. */
+/* The same, from a check at most 100 ms before now_ns, by the monotonic clock. */
 bool mcds__lmdb_was_removed(struct mcds__lmdb_file *file, int64_t now_ns);
 /* Begin a write transaction, for one thread of this process at a time. Waits for the write lock
  * until until_ns, and without a deadline for a program that writes the file through LMDB
@@ -334,7 +334,7 @@ struct mcds__lmdb_work {
  * transaction must be aborted, and its replies discarded. */
 int mcds__lmdb_execute(struct mcds__lmdb_work *work, mcds_request *request,
                        mcds_buffer *values);
-/* The same for GET only, in a read transaction that began before this time. */
+/* The same for GET only, in a read transaction that began before now_ms. */
 int mcds__lmdb_get(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader,
                    uint64_t now_ms, mcds_request *request, mcds_buffer *values);
 /* Answer a GET with MCDS_WANT_TTL without reading the clock. The value is in the map, valid until

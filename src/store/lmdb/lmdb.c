@@ -134,7 +134,7 @@ static uint32_t backend_features(void *state)
     return MCDS_CAS_NUMBERS | MCDS_STATE_AFTER_APPEND;
 }
 
-/* A read transaction in use, and the time by which items have expired in it. */
+/* A read transaction in use, and the time that decides which items in it have expired. */
 struct reading {
     struct mcds__lmdb_reader *reader; /* NULL: not begun */
     uint64_t now_ms;

@@ -246,7 +246,7 @@ static enum mcds__step take_use(struct list_push *push, enum mcds__step step)
                    (push->base.result == MCDS_OK && push->root.number == 0);
     bool is_other = push->base.result == MCDS_OK && push->root.number != push->append.stream;
     if ((is_gone || is_other) && mcds__list_keeps_all(push->list))
-        return list_go_on(push); /* its push had ended before */
+        return list_go_on(push); /* the push had ended before */
     if (is_gone && push->clears++ < CLEARS_MAX)
         return list_locate(push, PUSH_PROVE);
     if (is_gone || push->base.result != MCDS_OK)
@@ -277,7 +277,7 @@ static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
 }
 
 /* The values are in a life that has ended or was lost, perhaps before the push began, so they are
- * pushed into the current one. Nobody reads the former again. */
+ * pushed into the current one. No caller reads the old life again. */
 static enum mcds__step list_push_again(struct list_push *push)
 {
     bool keeps_all = mcds__list_keeps_all(push->list);

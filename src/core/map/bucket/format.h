@@ -166,7 +166,7 @@ struct mcds__map_head {
  * newer version. */
 int mcds__map_open_head(mcds_bytes value, mcds_bytes key, uint32_t flags,
                         struct mcds__map_head *head_out);
-/* How often the records after the snapshot are this one. */
+/* The number of records after the snapshot that are this one. */
 uint32_t mcds__map_count_record(mcds_bytes value, mcds_bytes key, uint32_t flags,
                                 uint64_t writer, uint32_t seq);
 /* Fill in the head of a value whose first MCDS__MAP_HEAD bytes were left free and whose
