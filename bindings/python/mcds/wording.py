@@ -18,7 +18,7 @@ NAMES = {"MCDS_QUEUE_MAY_LOSE": "may_lose=True", "rate_count": "the number of ra
 OPTION = r"\b(" + "|".join(OPTIONS) + r")\b"
 MUST_BE = re.compile(OPTION + r" must be (.*), not (-?\d+)$")
 RANGE = re.compile(r"(0 or )?\d+( to \d+| or more)?")
-DIFFERENCE = re.compile(r"\bthe difference is (\d+) ms\b")
+DIFFERENCE = re.compile(r"\b(the difference is|and at most) (\d+) ms\b")
 DIFFERS = re.compile(OPTION + r" (\d+), not (\d+)(; open it with 0)?")
 AT_MOST = re.compile(r"\bat most (\d+), (\d+) ms after\b")
 CHUNKS = re.compile(r"\bchunks of (\d+) ms\b")
@@ -50,7 +50,7 @@ def to_python(reason: str) -> str:
     for name, ours in NAMES.items():
         reason = reason.replace(name, ours)
     reason = AT_MOST.sub(lambda found: f"at most {seconds(found[1])}, {seconds(found[2])} s after", reason)
-    reason = DIFFERENCE.sub(lambda found: f"the difference is {seconds(found[1])} s", reason)
+    reason = DIFFERENCE.sub(lambda found: f"{found[1]} {seconds(found[2])} s", reason)
     reason = CHUNKS.sub(lambda found: f"chunks of {seconds(found[1])} s", reason)
     reason = MUST_BE.sub(must_be, reason)
     reason = DIFFERS.sub(differs, reason)
