@@ -85,7 +85,10 @@ typedef enum mcds_request_option {
     MCDS_MAKES_ROOM = 8,
     /* Commands that write a value: the CAS number of the item becomes `initial`. A store without
      * MCDS_CAS_NUMBERS ignores this option and assigns a number. */
-    MCDS_SETS_CAS = 16
+    MCDS_SETS_CAS = 16,
+    /* APPEND: perhaps a step of a deletion. A store that reserves space for deletions lets the
+     * request use it while most of it is left. Other stores ignore this option. */
+    MCDS_MAY_MAKE_ROOM = 32
 } mcds_request_option;
 
 typedef enum mcds_outcome {

@@ -13,7 +13,8 @@ extern "C" {
 
 /* Elements that many handles add and remove, in any number. Each change appends one record to a
  * key, and a key splits when it grows too large. A change therefore takes one round trip, whether
- * the set holds ten elements or ten million, and no change waits for another.
+ * the set holds ten elements or ten million, and no change waits for another. The room of elements
+ * that were removed is used again (G-TABLE-4).
  *
  * Promise: each change is applied exactly once. A change whose reply was lost is repeated with
  * the same id until the timeout. The result is MCDS_AMBIGUOUS only if the repetition does not

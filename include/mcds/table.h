@@ -19,7 +19,8 @@ extern "C" {
  * Key and value are one entry: neither is stored without the other. A table key is 1 to 1 024
  * bytes. A value is 0 bytes to a quarter of the store's largest value: 16 MB on memory: and
  * lmdb:, 262 016 bytes on memcached with the default largest item of 1 MB (memcached's option
- * -I). Values up to 64 KB perform well. */
+ * -I). Values up to 64 KB perform well. The room of entries that were removed or have expired is used
+ * again (G-TABLE-4). */
 typedef struct mcds_table mcds_table;
 
 typedef struct mcds_table_options {

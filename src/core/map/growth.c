@@ -6,6 +6,13 @@
 
 /* An addition splits no key whose entries weigh at most the soft size divided by this. */
 #define SPLIT_WEIGHT_PART 4
+/* A key that was compacted this often without a split has entries that come and go. */
+#define SETTLED 16
+/* A smaller key is not rewritten for what was removed from it. */
+#define LARGE 8192
+#define REMOVED_PART 4
+/* The length of a mark from which it is replaced by an empty one. */
+#define MARK_MAX 2048
 
 /* The value for a key in `growing`, never 0. */
 static uint64_t mark_of(uint64_t hash, uint32_t depth)
@@ -52,6 +59,24 @@ bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight, bo
     return weight > soft_size(hash, depth) / (removes ? 1 : SPLIT_WEIGHT_PART);
 }
 
+bool mcds__map_has_removed_much(size_t size, size_t removed)
+{
+    assert(LARGE > MCDS__MAP_SOFT_MAX);
+    return size > LARGE && removed > size / REMOVED_PART;
+}
+
+bool mcds__map_has_churn(const struct mcds__bucket *bucket, uint32_t count)
+{
+    assert(count <= bucket->entry_count);
+    return bucket->entry_count > count || bucket->rewrites >= SETTLED;
+}
+
+bool mcds__map_is_mark_full(const struct mcds__map *map, size_t size)
+{
+    assert(map->flat == 0 && MARK_MAX > MCDS__MAP_HEAD);
+    return size > MARK_MAX && map->ttl_ms == 0;
+}
+
 static uint32_t rewrite_number_of(uint64_t hash, uint32_t depth)
 {
     uint64_t mark = mark_of(hash, depth);
@@ -68,6 +93,15 @@ bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth)
 {
     const _Atomic uint64_t *place = &map->growing[rewrite_number_of(hash, depth)];
     return atomic_load_explicit(place, memory_order_relaxed) == mark_of(hash, depth);
+}
+
+bool mcds__map_must_help(const struct mcds__map_update *update, enum mcds__map_state state,
+                         size_t size)
+{
+    if (state != MCDS__MAP_MOVED || update->depth == MCDS__MAP_DEPTH_MAX)
+        return state == MCDS__MAP_SEALED;
+    return mcds__map_is_mark_full(update->map, size) &&
+           !mcds__map_is_growing(update->map, update->hash, update->depth);
 }
 
 static void forget_mark(_Atomic uint64_t *place, uint64_t hash, uint32_t depth)

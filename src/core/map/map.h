@@ -14,7 +14,7 @@
  *
  *   seal   cas the key to its snapshot, SEALED: records appended from then on are void;
  *   make   add the four children, each with its entries; every client makes the same ones;
- *   move   replace the key by an empty mark, MOVED.
+ *   move   replace the key by an empty mark, MOVED; void records that fill it are erased.
  *
  * A writer's request is an ordered batch: append the record, then read the key's flags. OPEN:
  * the record counts. SEALED or MOVED: the same record, with the same id, goes into the child;
@@ -378,11 +378,11 @@ struct mcds__map_update {
     bool is_told;   /* the open number has shown the state of the key */
     bool removes;   /* its record is a removal */
     bool must_look; /* an append has not shown the state of the key */
-    uint8_t rootings, rejections;
-    uint8_t refusals; /* by another number, in a row */
-    uint8_t moves;
+    uint8_t rootings, rejections, moves;
+    uint8_t refusals;     /* by another number, in a row */
     mcds_cas_token token; /* of a look at the OPEN key, for the next append; all zero: none */
     uint32_t seen;        /* the flags of the key, with `token` */
+    size_t removed;       /* with wants_code: as of the bucket */
     uint32_t depth;
     uint32_t deepest; /* to which an append was sent */
     uint32_t copies;  /* of its record that may be in this life */

@@ -18,6 +18,7 @@ enum {
     GROW_SEALING,
     GROW_MAKING,
     GROW_MOVING,
+    GROW_CLEARING,
     GROW_UNDOING
 };
 
@@ -84,25 +85,6 @@ static enum mcds__step map_rewrite_refuse_value(struct mcds__map_rewrite *rewrit
 {
     map_rewrite_end(rewrite, operation);
     return mcds__operation_explain(operation, result, mcds__map_reason(result));
-}
-
-/* Set the outcome of the record that the caller asks about, as far as this value shows it. A
- * record that is not in the snapshot of a sealed key is void, whenever it arrives. Below the floor,
- * it may have counted before its writer was forgotten. */
-static void note_fate(struct mcds__map_rewrite *rewrite, struct mcds__bucket *bucket,
-                      enum mcds__map_state state)
-{
-    assert(state == MCDS__MAP_OPEN || state == MCDS__MAP_SEALED);
-    const struct mcds__map_id *id = mcds__map_outcome(bucket, rewrite->writer, rewrite->seq);
-    if (id != NULL) {
-        rewrite->fate = MCDS__MAP_COUNTED;
-        rewrite->code = id->code;
-        rewrite->number = id->number;
-    } else if (rewrite->second < bucket->floor_s) {
-        rewrite->fate = MCDS__MAP_FORGOTTEN;
-    } else {
-        rewrite->fate = state == MCDS__MAP_SEALED ? MCDS__MAP_VOID : MCDS__MAP_NOT_IN_OPEN;
-    }
 }
 
 static mcds_request *parent_request(struct mcds__map_rewrite *rewrite)
@@ -288,25 +270,45 @@ static enum mcds__step finish_unmarked(struct mcds__map_rewrite *rewrite, struct
 
 /* Only this mark ever replaces a sealed value, so it needs no token: void records that other
  * clients append meanwhile would make a compare-and-set fail again and again. */
+static bool fill_mark(struct mcds__map_rewrite *rewrite, struct mcds__map *map)
+{
+    mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
+    struct mcds__bucket nothing;
+    uint32_t flags;
+    mcds__bucket_init(&nothing, map->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
+    if (!mcds__bucket_encode(&nothing, parent_key(rewrite), MCDS__MAP_MOVED, 0, value, &flags))
+        return false;
+    *parent_request(rewrite) = write_parent(rewrite, map, MCDS_REPLACE, flags);
+    return true;
+}
+
 static enum mcds__step map_rewrite_ask_mark(struct mcds__map_rewrite *rewrite,
                                             struct mcds__map *map,
                                             struct mcds__operation *operation)
 {
     assert(rewrite->stage == GROW_MAKING);
-    mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
-    struct mcds__bucket nothing;
-    uint32_t flags;
-    mcds__bucket_init(&nothing, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
-    if (!mcds__bucket_encode(&nothing, parent_key(rewrite), MCDS__MAP_MOVED, 0, value,
-                             &flags)) {
+    if (!fill_mark(rewrite, map)) {
         rewrite->lacks_memory = true;
         return finish_unmarked(rewrite, map, operation);
     }
-    *parent_request(rewrite) = write_parent(rewrite, map, MCDS_REPLACE, flags);
     parent_request(rewrite)[1] = mcds__map_request_root(map);
     rewrite->stage = GROW_MOVING;
     operation->connection = 0;
     return mcds__operation_ask(operation, parent_request(rewrite), 2);
+}
+
+/* The key is MOVED. If its mark has many void records, replace it by an empty one. Whether that
+ * succeeds does not matter. */
+static enum mcds__step take_moved(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                  struct mcds__operation *operation, size_t size)
+{
+    assert(rewrite->moved && rewrite->stage == GROW_READING);
+    mcds__map_note_moved(map, rewrite->life.number, rewrite->hash, rewrite->depth);
+    if (!mcds__map_is_mark_full(map, size) || !fill_mark(rewrite, map))
+        return map_rewrite_complete(rewrite, map, operation);
+    rewrite->stage = GROW_CLEARING;
+    operation->connection = 0;
+    return mcds__operation_ask(operation, parent_request(rewrite), 1);
 }
 
 static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
@@ -323,9 +325,9 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
     uint32_t count;
     uint32_t flags;
     size_t weight = mcds__map_weight(bucket, now_ms, &count);
+    bool removes = rewrite->removes || mcds__map_has_churn(bucket, count);
     bool splits = count >= 2 && map->flat == 0 && rewrite->depth < MCDS__MAP_DEPTH_MAX &&
-                  mcds__map_is_worth_a_split(rewrite->hash, rewrite->depth, weight,
-                                             rewrite->removes);
+                  mcds__map_is_worth_a_split(rewrite->hash, rewrite->depth, weight, removes);
     enum mcds__map_state state = splits ? MCDS__MAP_SEALED : MCDS__MAP_OPEN;
     if (!mcds__bucket_encode(bucket, parent_key(rewrite), state, now_ms, value, &flags) ||
         (splits && !make_children(rewrite, map, bucket, now_ms)))
@@ -343,12 +345,9 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     if (mcds__is_refusal(reply))
         return map_rewrite_refuse(rewrite, operation, reply);
     rewrite->moved = reply->outcome == MCDS_OUT_OK && state == MCDS__MAP_MOVED && may_split;
-    if (reply->outcome != MCDS_OUT_OK || state == MCDS__MAP_MOVED) {
-        if (rewrite->moved)
-            mcds__map_note_moved(map, rewrite->life.number, rewrite->hash, rewrite->depth);
-        return rewrite->moved ? map_rewrite_complete(rewrite, map, operation)
+    if (reply->outcome != MCDS_OUT_OK || state == MCDS__MAP_MOVED)
+        return rewrite->moved ? take_moved(rewrite, map, operation, reply->value_length)
                               : map_rewrite_finish(rewrite, operation);
-    }
     if (mcds__map_must_freeze(&rewrite->life, reply->cas))
         return freeze_again(rewrite, map, operation, reply);
     rewrite->token = reply->cas;
@@ -360,7 +359,7 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     enum mcds__step step;
     int result = mcds__map_load(&bucket, value, reply->flags);
     if (result == MCDS_OK)
-        note_fate(rewrite, &bucket, state);
+        mcds__map_note_fate(rewrite, &bucket, state);
     if (result == MCDS_OK && state == MCDS__MAP_SEALED && !may_split)
         result = MCDS_CORRUPT;
     if (result == MCDS_CORRUPT || result == MCDS_UNSUPPORTED)
@@ -369,7 +368,7 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
         step = map_rewrite_lack_memory(rewrite, operation);
     else if (state == MCDS__MAP_SEALED)
         step = finish_split(rewrite, map, &bucket, operation);
-    else if (rewrite->is_wanted ||
+    else if (rewrite->is_wanted || mcds__map_has_removed_much(value.length, bucket.removed) ||
              mcds__map_must_rewrite(map, rewrite->hash, rewrite->depth, reply->flags,
                                     value.length, rewrite->needs))
         step = rewrite_parent(rewrite, map, &bucket, operation);
@@ -473,6 +472,7 @@ static enum mcds__step map_rewrite_step_on(struct mcds__map_rewrite *rewrite,
     case GROW_READING:
         return take_parent(rewrite, map, operation);
     case GROW_THAWING:
+    case GROW_CLEARING:
         return map_rewrite_complete(rewrite, map, operation);
     case GROW_SEALING:
         return take_seal(rewrite, operation);

@@ -36,9 +36,21 @@ uint32_t mcds__map_bytes_left_alone(struct mcds__map *map, uint64_t hash, uint32
 
 /* Whether a record that ends at this size may be the first that makes the key too large. */
 bool mcds__map_passes_soft_size(uint64_t hash, uint32_t depth, size_t size, size_t length);
-/* Whether entries of this weight are split. A removal splits no key whose entries alone are below the
- * soft size: the key becomes smaller, and a full store has no room for children. */
+/* Whether entries of this weight are split. A key in which entries come and go is not split while
+ * the others alone are below its soft size: it becomes smaller, a full store has no room for children,
+ * and entries that come and go would be spread over ever more keys. */
 bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight, bool removes);
+/* Whether removed entries are much of a large key of this size. It is rewritten before it has doubled. */
+bool mcds__map_has_removed_much(size_t size, size_t removed);
+/* Whether entries come and go in a key, of which `count` are there. */
+bool mcds__map_has_churn(const struct mcds__bucket *bucket, uint32_t count);
+/* Whether a mark of this size has many void records. In a map with a ttl, marks are left alone: a new
+ * mark would live longer than the keys below it. */
+bool mcds__map_is_mark_full(const struct mcds__map *map, size_t size);
+/* Whether the update must first rewrite a key with this state and size: to finish the split of
+ * another client, or to empty the mark. */
+bool mcds__map_must_help(const struct mcds__map_update *update, enum mcds__map_state state,
+                         size_t size);
 /* Whether the next append of this handle to the key must read it: the key may have grown, because
  * a reply was lost or a rewriting has not ended. Also true for a few other keys. */
 bool mcds__map_wants_look(struct mcds__map *map, uint64_t hash, uint32_t depth);
@@ -131,6 +143,11 @@ int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation 
 void mcds__map_fill_room_check(struct mcds__map_update *update);
 bool mcds__map_take_room_check(const struct mcds__map_update *update);
 
+/* Set the outcome of the record that the caller asks about, as far as this value shows it. A
+ * record that is not in the snapshot of a sealed key is void, whenever it arrives. Below the floor,
+ * it may have counted before its writer was forgotten. */
+void mcds__map_note_fate(struct mcds__map_rewrite *rewrite, struct mcds__bucket *bucket,
+                         enum mcds__map_state state);
 /* Whether the rewriting has read that the record counts nowhere. A sealed key without the record
  * voids it, even if it arrives later, and no key above has counted it, unless it was sent to a
  * deeper key. An open key without it has no deeper keys, but a late record may still arrive. */

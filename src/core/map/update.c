@@ -221,21 +221,17 @@ static enum mcds__step map_update_go_on(struct mcds__map_update *update,
                                         enum mcds__map_state state)
 {
     assert(state != MCDS__MAP_OPEN);
-    operation->read_from = update->requests[MCDS__MAP_LOOK].reply.peer;
-    if (update->map->flat != 0)
-        state = MCDS__MAP_FOREIGN;
-    switch (state) {
-    case MCDS__MAP_SEALED:
-        return map_update_grow(update, operation, UPDATE_HELPING);
-    case MCDS__MAP_MOVED:
-        if (update->depth >= MCDS__MAP_DEPTH_MAX)
-            return mcds__map_finish(update, operation, MCDS_CORRUPT, NULL);
-        mcds__map_note_moved(update->map, update->life.number, update->hash, update->depth);
-        return update->depth == 0 ? map_update_locate(update, operation)
-                                  : map_update_ask_at(update, operation, update->depth + 1);
-    default:
+    const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
+    operation->read_from = looked->peer;
+    if (update->map->flat != 0 || state == MCDS__MAP_FOREIGN)
         return mcds__map_finish(update, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
-    }
+    if (mcds__map_must_help(update, state, looked->value_length))
+        return map_update_grow(update, operation, UPDATE_HELPING);
+    if (update->depth >= MCDS__MAP_DEPTH_MAX)
+        return mcds__map_finish(update, operation, MCDS_CORRUPT, NULL);
+    mcds__map_note_moved(update->map, update->life.number, update->hash, update->depth);
+    return update->depth == 0 ? map_update_locate(update, operation)
+                              : map_update_ask_at(update, operation, update->depth + 1);
 }
 
 /* The key has another number, so the record was not appended. If it is open, it has another floor

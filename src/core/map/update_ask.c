@@ -77,6 +77,16 @@ static bool passes_step(const struct mcds__map_update *update, size_t size)
     return length > size || size / REWRITE_STEP != (size - length) / REWRITE_STEP;
 }
 
+/* Whether a removal has perhaps left much that is removed in a large key. If it has not read the key,
+ * its rewriting decides. In a list, one element has many small entries. */
+static bool has_freed(const struct mcds__map_update *update, size_t size)
+{
+    size_t removed = update->wants_code ? update->removed : size;
+    assert(update->wants_code || update->removed == 0);
+    return update->removes && update->map->form != MCDS__MAP_FORM_LIST &&
+           mcds__map_has_removed_much(size, removed);
+}
+
 void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *looked)
 {
     size_t size = looked->value_length;
@@ -86,7 +96,7 @@ void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *lo
                         : mcds__map_must_rewrite(update->map, update->hash, update->depth,
                                                  looked->flags, size, 0) &&
                               (!update->has_rivals || passes_step(update, size));
-    update->grows = update->grows || update->rewrites;
+    update->grows = update->grows || update->rewrites || has_freed(update, size);
     if (update->grows)
         mcds__map_want_look(update->map, update->hash, update->depth);
     else if (!update->is_told)
@@ -108,7 +118,9 @@ enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
     mcds__map_readdress(&update->record, key);
     update->requests[MCDS__MAP_APPEND] = (mcds_request){
         .command = MCDS_APPEND,
-        .options = update->makes_room ? MCDS_MAKES_ROOM : 0,
+        .options = update->makes_room ? MCDS_MAKES_ROOM
+                   : update->removes  ? MCDS_MAY_MAKE_ROOM
+                                      : 0,
         .key = key,
         .route = route,
         .value = {update->record.data, update->record.length},

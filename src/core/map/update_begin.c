@@ -73,6 +73,7 @@ static int take_code(struct mcds__map_update *update, struct mcds__bucket *bucke
         return result != MCDS_OK ? result : MCDS_NOT_FOUND;
     update->code = id->code;
     update->number = id->number;
+    update->removed = bucket->removed;
     if (update->wants_entry)
         note_small_entry(update, mcds__map_find(bucket, update->element));
     if (update->see != NULL) {

@@ -97,6 +97,22 @@ enum mcds__step mcds__map_fail_append(struct mcds__map_update *update,
     return mcds__map_finish(update, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
 }
 
+void mcds__map_note_fate(struct mcds__map_rewrite *rewrite, struct mcds__bucket *bucket,
+                         enum mcds__map_state state)
+{
+    assert(state == MCDS__MAP_OPEN || state == MCDS__MAP_SEALED);
+    const struct mcds__map_id *id = mcds__map_outcome(bucket, rewrite->writer, rewrite->seq);
+    if (id != NULL) {
+        rewrite->fate = MCDS__MAP_COUNTED;
+        rewrite->code = id->code;
+        rewrite->number = id->number;
+    } else if (rewrite->second < bucket->floor_s) {
+        rewrite->fate = MCDS__MAP_FORGOTTEN;
+    } else {
+        rewrite->fate = state == MCDS__MAP_SEALED ? MCDS__MAP_VOID : MCDS__MAP_NOT_IN_OPEN;
+    }
+}
+
 bool mcds__map_counts_nowhere(const struct mcds__map_update *update)
 {
     assert(update->is_late <= update->doubt);

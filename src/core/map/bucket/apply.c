@@ -193,6 +193,9 @@ bool mcds__bucket_apply(struct mcds__bucket *bucket, struct mcds__map_entry *ent
     if (record->command.verb == MCDS__MAP_PUSH)
         return mcds__map_note_value(bucket, before, entry->value) &&
                apply(bucket, entry, writer, record, effect);
-    return apply(bucket, entry, writer, record, effect) &&
-           mcds__map_note_value(bucket, before, entry->value);
+    bool is_applied = apply(bucket, entry, writer, record, effect) &&
+                      mcds__map_note_value(bucket, before, entry->value);
+    if (!entry->there)
+        bucket->removed += before.length;
+    return is_applied;
 }

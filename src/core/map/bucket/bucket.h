@@ -72,6 +72,7 @@ struct mcds__bucket {
     uint64_t hash_key[2]; /* of the life; zero at the start */
     uint32_t rewrites;
     uint32_t floor_s;
+    size_t removed;      /* bytes of the values that records have removed */
     uint64_t steps;      /* items compared in searches: the cost of loading a value */
     uint8_t form;        /* of the structure; 0 at the start */
     uint64_t order_last; /* of PUSH */

@@ -77,12 +77,14 @@ static void take_back(struct mcds__lmdb_file *file, const mcds_env *env, int cod
 /* Requests that free space, or need none in the end: a tombstone over a value, a renewed
  * lease. On a full disk, a larger value that is replaced by its like takes pages from the reserve,
  * and other requests take those that it frees: most is left to requests that free space. */
-static bool may_borrow(const struct mcds__lmdb_file *file, const mcds_request *request,
-                       int code)
+static bool may_borrow(struct mcds__lmdb_file *file, const mcds_request *request, int code)
 {
     if (is_disk(code) && request->command == MCDS_CAS && request->value.length > SMALL_VALUE)
         return request->value.length <= LENT_VALUE_MAX &&
                mcds__lmdb_has_ballast(file, LENT_FROM_QUARTERS);
+    if ((request->options & MCDS_MAY_MAKE_ROOM) != 0)
+        return is_disk(code) ? mcds__lmdb_has_ballast(file, LENT_FROM_QUARTERS)
+                             : mcds__lmdb_map_has_reserve(file);
     return request->command == MCDS_DELETE || request->command == MCDS_CAS ||
            (request->options & MCDS_MAKES_ROOM) != 0;
 }
