@@ -8,6 +8,7 @@
 #include "parse/values.h"
 #include "run/session.h"
 #include "table/nouns.h"
+#include "watch/read_copy.h"
 
 #define NS_PER_MS 1000000
 /* How long a wait continues before it checks whether standard output has a reader. */
@@ -144,6 +145,8 @@ int leader_watch(struct session *session, const struct command *command)
         return STATUS_USAGE;
     }
     int status = session_open_store(session);
+    if (status == STATUS_DONE)
+        status = refuse_copy(session, command);
     if (status != STATUS_DONE)
         return status;
     if (isatty(STDERR_FILENO) == 1 && !session->output.quiet)

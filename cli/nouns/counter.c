@@ -20,7 +20,8 @@ int counter_open(mcds_store *store, const struct command *command, void **handle
     int result = MCDS_OK;
     if (takes_as_made(command) && !command->is_guess)
         result = mcds_counter_made_with(store, command->arguments[0], &options);
-    if (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_CORRUPT)
+    if (result == MCDS_OK || result == MCDS_CORRUPT ||
+        (result == MCDS_NOT_FOUND && !command->was_guessed))
         result = mcds_counter_open(store, command->arguments[0], &options, &counter);
     *handle_out = counter;
     return result;

@@ -15,6 +15,7 @@
 #include "run/cursor_file.h"
 #include "run/session.h"
 #include "table/nouns.h"
+#include "watch/read_copy.h"
 
 #define LAST 10
 #define PAUSE_MS 500
@@ -217,6 +218,8 @@ int log_tail(struct session *session, const struct command *command)
     struct tail tail = {.session = session, .command = command};
     void *handle = NULL;
     int status = session_open_store(session);
+    if (status == STATUS_DONE && is_given(command, OPTION_FOLLOW))
+        status = refuse_copy(session, command);
     if (status == STATUS_DONE && is_given(command, OPTION_FOLLOW))
         status = session_wait_for_store(session, command, PAUSE_MS);
     if (status != STATUS_DONE)

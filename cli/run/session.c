@@ -276,6 +276,14 @@ static int operate(struct session *session, mcds_pipeline *pipeline,
     return result == MCDS_OK ? wait_for(pipeline, *handle_out, command, answer) : result;
 }
 
+/* A counter with copies is on other servers too, if this one has lost it or does not answer. */
+static bool may_be_elsewhere(const struct session *session, int result)
+{
+    bool is_unread = result == MCDS_NOT_FOUND || result == MCDS_TIMEOUT ||
+                     result == MCDS_UNAVAILABLE;
+    return is_unread && session_has_server(session) && strchr(session->uri, ',') != NULL;
+}
+
 /* Most counters are made without options. Asking first would take one more connection and round
  * trip. */
 static int operate_by_guess(struct session *session, mcds_pipeline *pipeline,
@@ -286,10 +294,14 @@ static int operate_by_guess(struct session *session, mcds_pipeline *pipeline,
         struct command guess = *command;
         guess.is_guess = true;
         int result = operate(session, pipeline, &guess, answer, handle_out);
-        if (result != MCDS_CORRUPT)
+        bool is_elsewhere = may_be_elsewhere(session, result);
+        if (result != MCDS_CORRUPT && !is_elsewhere)
             return result;
         command->noun->close(*handle_out);
         *handle_out = NULL;
+        guess.is_guess = false;
+        guess.was_guessed = is_elsewhere;
+        return operate(session, pipeline, &guess, answer, handle_out);
     }
     return operate(session, pipeline, command, answer, handle_out);
 }

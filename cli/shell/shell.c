@@ -27,6 +27,7 @@
 #include "table/commands.h"
 #include "table/nouns.h"
 #include "terminal/terminal.h"
+#include "watch/read_copy.h"
 
 #define PROMPT_CAPACITY 64
 
@@ -289,6 +290,7 @@ static int run_lines(struct shell *shell)
 int shell_run(struct session *session, const struct command *command)
 {
     static struct shell shell; /* too large for a stack */
+    char sentence[SENTENCE_MAX];
     shell = (struct shell){.session = session, .command = command};
     descriptors_note_inherited();
     int status = session_open_store(session);
@@ -296,6 +298,8 @@ int shell_run(struct session *session, const struct command *command)
         status = signals_open(&shell.signals, &session->output, command);
     if (status != STATUS_DONE)
         return status;
+    if (reads_copy(session, sentence, sizeof sentence))
+        complain(&session->output, "%s", sentence);
     status = run_lines(&shell);
     signals_close(&shell.signals);
     return status;

@@ -172,6 +172,7 @@ struct command {
     bool is_input_untold; /* standard input is used without a - */
     bool is_of_several;   /* others were typed with it: its failure names the element */
     bool is_guess;        /* the structure is opened without asking how it was made */
+    bool was_guessed;     /* that did not find it: it is opened only if it was made */
     /* An argument or option that may be repeated, and --remove, in one allocation. */
     mcds_bytes *elements;
     size_t element_count;

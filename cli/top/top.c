@@ -19,6 +19,7 @@
 #include "table/nouns.h"
 #include "terminal/screen.h"
 #include "top/view.h"
+#include "watch/read_copy.h"
 
 #define INTERVAL_MS 1000
 #define KEY_DELETE 127
@@ -299,6 +300,8 @@ int top_run(struct session *session, const struct command *command)
     top->view.interval_ms = number_of(command, OPTION_INTERVAL, INTERVAL_MS);
     bool is_live = !is_given(command, OPTION_ONCE) && !session->output.json;
     status = session_open_store(session);
+    if (status == STATUS_DONE && !is_given(command, OPTION_ONCE))
+        status = refuse_copy(session, command);
     if (status == STATUS_DONE && !reading_open(&top->reading, session, command))
         status = refuse(top, STATUS_INTERNAL, "MCDS_NO_MEMORY", "top: out of memory");
     else if (status == STATUS_DONE)

@@ -12,6 +12,7 @@
 #include "run/session.h"
 #include "table/commands.h"
 #include "table/nouns.h"
+#include "watch/read_copy.h"
 #include "watch/watched.h"
 
 #define INTERVAL_MS 1000
@@ -237,6 +238,8 @@ int watch_run(struct session *session, const struct command *command)
         return STATUS_USAGE;
     }
     int status = session_open_store(session);
+    if (status == STATUS_DONE)
+        status = refuse_copy(session, command);
     if (status != STATUS_DONE)
         return status;
     if (isatty(STDERR_FILENO) == 1 && !session->output.quiet)

@@ -112,8 +112,10 @@ MCDS_API void mcds_counter_close(mcds_counter *counter);
  * SIGNED for a counter with 1 stripe that is signed. Nothing else is changed. The counter can be
  * opened with the result.
  * Arguments:   options  in and out; not NULL
- * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such counter
- * Cost:        1 */
+ * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such counter. With copies, a minority of the servers
+ *              may be away or have returned empty
+ * Cost:        1; on several servers 2 if the server that the name selects has no such counter
+ *              or does not answer */
 MCDS_API MCDS_CHECKED int mcds_counter_made_with(mcds_store *store, const char *name,
                                                  mcds_counter_options *options);
 

@@ -60,9 +60,9 @@ typedef struct mcds_options {
  *                crash of the machine loses up to a second of changes, and may damage the file if
  *                the file system reorders writes.
  *   map_max=N    largest size of the file in bytes, for this process
- *   mode=0660    permissions of new files, in octal, independent of the umask; default 0600. A
- *                user with write permission for a store's files can take over the programs of the
- *                other users: use mode=0660 only for users who trust each other fully.
+ *   mode=0660    permissions of new files, in octal, independent of the umask; default 0600. Files
+ *                that exist keep theirs: chmod PATH, PATH-lock and PATH-writer. A user who may
+ *                write them can take over the programs of the others: only for full trust.
  *   create=0     refuses to open a file that does not exist; without it, mcds_open() creates the
  *                file. A command of mcds(1) that only reads refuses it too, unless the URI has create=1.
  *
@@ -112,7 +112,7 @@ typedef struct mcds_options {
  * other contents at these paths, a truncated file, and a file that is open in another pid
  * namespace (another container). A file of 0 bytes is a new store if PATH-writer does not show
  * that it was truncated. A user with permission to read PATH, but not to write PATH or PATH-lock,
- * reads a copy in memory that is made when the store is opened. If /proc is not mounted,
+ * reads a copy in memory, made when the store is opened, without later changes. Without /proc,
  * mcds_open() refuses a file that another process has open, and makes no copy.
  *
  * No timeout of the store limits the wait for name resolution. A call that connects to a

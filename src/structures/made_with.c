@@ -1,10 +1,10 @@
-/* mcds_X_made_with: the options that a structure was made with, read from its root. */
+/* mcds_X_made_with: the options that a structure was made with, read from its root. That of a counter
+ * is in structures/counter, because several places may have its root. */
 #include <assert.h>
 
 #include "base/environment.h"
 #include "base/error.h"
 #include "core/descriptor/descriptor.h"
-#include "core/replica/replica.h"
 #include "core/tally/tally.h"
 #include "structures/structure.h"
 
@@ -12,27 +12,19 @@ struct root_read {
     struct mcds__operation base;
     uint8_t stage;
     enum mcds__descriptor_kind kind;
-    uint32_t copies; /* out: of an exact counter, else 0 */
-    uint64_t number; /* out: of a counter in one key, else 0 */
     struct mcds__descriptor descriptor;
     struct mcds__key key;
     mcds_request request;
 };
 
-/* A counter without stripes has its number here, or the head of an exact one. */
 static enum mcds__step made_with_take_root(struct root_read *read)
 {
     struct mcds__operation *operation = &read->base;
-    assert(read->copies == 0);
     const mcds_reason *detail = NULL;
     if (read->request.reply.outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     mcds_bytes value = mcds__operation_value(operation, &read->request);
     read->descriptor.count = 0;
-    if (read->kind == MCDS__KIND_COUNTER &&
-        (mcds__tally_parse(value, &read->number) ||
-         mcds__replica_head_read(value, mcds__key_bytes(&read->key), &read->copies)))
-        return mcds__operation_finish(operation, MCDS_OK);
     int result = mcds__descriptor_open(&read->descriptor, value, read->request.reply.flags,
                                        mcds__key_bytes(&read->key), read->kind, &detail);
     return mcds__operation_explain(operation, result, detail);
@@ -48,7 +40,6 @@ static enum mcds__step step_root(struct mcds__operation *operation)
 }
 
 union made_with_options {
-    mcds_counter_options counter;
     mcds_visitors_options visitors;
     mcds_online_options online;
     mcds_views_options views;
@@ -61,14 +52,6 @@ static bool made_with_take(const struct root_read *read, union made_with_options
     const uint8_t count = read->descriptor.count;
     const uint64_t *settings = read->descriptor.settings;
     switch (read->kind) {
-    case MCDS__KIND_COUNTER:
-        assert(read->copies == 0 || count == 0);
-        own->counter.stripes = count > 0 ? (uint32_t)settings[0] : 0;
-        own->counter.copies = read->copies;
-        own->counter.flags &= ~(uint32_t)MCDS_COUNTER_EXACT;
-        own->counter.flags |= read->copies > 0 ? MCDS_COUNTER_EXACT : 0;
-        own->counter.flags |= read->number >= MCDS_COUNTER_MAX ? MCDS_COUNTER_SIGNED : 0;
-        return true;
     case MCDS__KIND_VISITORS:
         own->visitors.period_ms = settings[0];
         own->visitors.members = (uint32_t)settings[1];
@@ -110,12 +93,6 @@ static int made_with(const char *noun, const char *tag, enum mcds__descriptor_ki
                               .verb = "open");
     mcds__sized_write(type, options, &own);
     return MCDS_OK;
-}
-
-int mcds_counter_made_with(mcds_store *store, const char *name, mcds_counter_options *options)
-{
-    return made_with("counter", MCDS__TAG_COUNTER, MCDS__KIND_COUNTER,
-                     MCDS__SIZED_mcds_counter_options, store, name, options);
 }
 
 int mcds_visitors_made_with(mcds_store *store, const char *name, mcds_visitors_options *options)

@@ -127,6 +127,18 @@ static void a_group_that_the_uri_asks_for_is_advice(void **state)
     mcds_close(store);
 }
 
+static void a_mode_of_a_file_that_exists_is_advice(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct sought sought;
+    mcds_close(open_store(fixture->file, "", NULL));
+    mcds_store *store = open_store(fixture->file, "?mode=0660", NULL);
+    assert_non_null(strstr(find_finding(store, "is for a new file", &sought), "mode 0600"));
+    assert_int_equal(chmod(fixture->file, 0660), 0);
+    assert_string_equal(find_finding(store, "is for a new file", &sought), "");
+    mcds_close(store);
+}
+
 static void a_file_of_another_user_is_a_problem(void **state)
 {
     const struct fixture *fixture = *state;
@@ -204,6 +216,7 @@ int main(void)
         TEST(a_sound_store_has_no_problem),
         TEST(commits_are_counted),
         TEST(files_that_others_may_write_are_a_problem),
+        TEST(a_mode_of_a_file_that_exists_is_advice),
         TEST(a_group_that_the_uri_asks_for_is_advice),
         TEST(a_file_of_another_user_is_a_problem),
         TEST(a_network_file_system_is_a_problem),

@@ -718,6 +718,29 @@ static void a_reader_needs_no_right_to_write(void **state)
     assert_int_equal(status, 0);
 }
 
+/* A directory that may not be entered is named: to read what is in it, nobody must write it. */
+static void a_closed_directory_must_be_entered(void **state)
+{
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?mode=0644", NULL);
+    mcds_close(store);
+    pid_t child = fork();
+    if (child == 0) {
+        if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
+            _exit(CHILD_SKIPPED);
+        _exit(try_open(fixture->file, "?create=0", NULL, &store) == MCDS_IO &&
+                      strstr(mcds_errmsg(), "must be able to enter it") != NULL
+                  ? 0
+                  : 1);
+    }
+    int code = wait_for(child);
+    if (code == CHILD_SKIPPED) {
+        print_message("skipped: this user cannot become another one\n");
+        skip();
+    }
+    assert_int_equal(code, 0);
+}
+
 static void a_read_only_file_can_be_read(void **state)
 {
     struct fixture *fixture = *state;
@@ -765,6 +788,7 @@ int main(void)
         TEST(bad_places_and_options_are_named),
         TEST(a_process_without_descriptors_says_so),
         TEST(another_version_is_refused),
+        TEST(a_closed_directory_must_be_entered),
         TEST(a_read_only_file_can_be_read),
         TEST(a_reader_needs_no_right_to_write),
     };

@@ -342,6 +342,51 @@ static void a_counter_keeps_its_copies(void **state)
     mcds_close(store);
 }
 
+static int read_made(const struct cluster *cluster, uint32_t *copies_out)
+{
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_store *store = open_store(cluster);
+    int result = mcds_counter_made_with(store, "orders", &options);
+    *copies_out = options.copies;
+    mcds_close(store);
+    return result;
+}
+
+/* The root is read without a number of copies: each server may be the one that lacks it. */
+static void its_root_is_found_in_each_place(void **state)
+{
+    struct cluster *cluster = *state;
+    uint32_t copies = 0;
+    run(cluster, 3);
+    CHECK(MCDS_NOT_FOUND, read_made(cluster, &copies));
+    count_and_leave(cluster, 3, 5);
+    for (int i = 0; i < 3; i++) {
+        CHECK_AFRESH(cluster, 3, 5);
+        server_kill(&cluster->servers[i]);
+        CHECK(MCDS_OK, read_made(cluster, &copies));
+        assert_int_equal(copies, 3);
+        assert_true(server_restart(&cluster->servers[i]));
+        CHECK(MCDS_OK, read_made(cluster, &copies));
+        assert_int_equal(copies, 3);
+    }
+}
+
+/* A majority of the places may hold a counter that this server has lost. */
+static void without_a_majority_none_is_denied(void **state)
+{
+    struct cluster *cluster = *state;
+    uint32_t copies = 0;
+    run(cluster, 3);
+    for (int i = 0; i < 3; i++) {
+        server_kill(&cluster->servers[i]);
+        server_kill(&cluster->servers[(i + 1) % 3]);
+        assert_true(is_unanswered(read_made(cluster, &copies)));
+        assert_true(server_restart(&cluster->servers[i]));
+        assert_true(server_restart(&cluster->servers[(i + 1) % 3]));
+    }
+    CHECK(MCDS_NOT_FOUND, read_made(cluster, &copies));
+}
+
 static mcds_store *open_server(const struct cluster *cluster, uint32_t i)
 {
     char uri[160];
@@ -438,6 +483,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_server_that_is_paused_is_not_missed, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_counter_keeps_its_copies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(its_root_is_found_in_each_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_majority_none_is_denied, set_up, tear_down),
         cmocka_unit_test_setup_teardown(beside_a_drop_nothing_comes_back, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,20 @@ static void tell_writers(const struct stat *status, uint32_t asked, struct mcds_
                      mode);
 }
 
+/* Reports a file without permissions that the URI asks for. Only a new file gets them. */
+static void tell_asked(const struct stat *status, uint32_t asked, struct mcds__report *report)
+{
+    unsigned mode = status->st_mode & 07777U;
+    char fix[64];
+    if ((asked & ~mode) == 0)
+        return;
+    (void)snprintf(fix, sizeof fix, "chmod %04o it%s", (unsigned)asked,
+                   (asked & SHARED_BITS) != 0 ? ", its -lock and its -writer file" : "");
+    mcds__report(report, MCDS_ADVICE, fix,
+                 "mode=%04o of the URI is for a new file, and this one exists with mode %04o",
+                 (unsigned)asked, mode);
+}
+
 static void tell_owner(const struct stat *status, struct mcds__report *report)
 {
     unsigned mode = status->st_mode & 07777U;
@@ -70,6 +84,8 @@ static void tell_owners(const struct mcds__lmdb_file *file, uint32_t mode,
         if (stat(path, &status) != 0)
             continue;
         tell_owner(&status, report);
+        if (i == 0)
+            tell_asked(&status, mode, report);
         tell_writers(&status, mode, report);
     }
     report->subject = subject;

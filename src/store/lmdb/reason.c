@@ -67,31 +67,57 @@ static bool is_allowed(const char *path, struct stat *status, int needed)
     return stat(path, status) != 0 || faccessat(AT_FDCWD, path, needed, AT_EACCESS) == 0;
 }
 
-/* Name the file that refuses this user, or the directory in which one must be created. */
+static int fail_access(const char *path, const struct stat *status, const char *needed,
+                       int code)
+{
+    return mcds__fail_file(MCDS_IO, NO_PERMISSION, path, code,
+                           "no permission: it belongs to user %lu and has mode %04o, and this "
+                           "is user %lu, who must be able to %s",
+                           (unsigned long)status->st_uid, (unsigned)(status->st_mode & 07777),
+                           (unsigned long)geteuid(), needed);
+}
+
+/* The directory of `name`, without the slash at its end. False: `name` has no other directory. */
+static bool ascend(char *name)
+{
+    char *slash = strrchr(name, '/');
+    if (slash == NULL || slash[1] == '\0')
+        return false;
+    slash[slash == name ? 1 : 0] = '\0';
+    return true;
+}
+
+/* The directory that this user may not enter, on the way to `path`: what is in it can be neither read
+ * nor made. False: there is none. */
+static bool find_closed(const char *path, char name[PATH_MAX], struct stat *status)
+{
+    (void)snprintf(name, PATH_MAX, "%s", path);
+    while (ascend(name))
+        if (stat(name, status) == 0)
+            return faccessat(AT_FDCWD, name, X_OK, AT_EACCESS) != 0;
+    return false;
+}
+
+/* Name the file that refuses this user, or the directory that must be entered, or written to make the
+ * files. */
 static int fail_permission(const char *path, int code)
 {
     static const char *const endings[] = {"", "-lock", "-writer"};
     char name[PATH_MAX + 8];
     struct stat status;
-    bool is_fine = true;
-    for (size_t i = 0; is_fine && i < sizeof endings / sizeof endings[0]; i++) {
+    if (find_closed(path, name, &status))
+        return fail_access(name, &status, "enter it (x)", code);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         (void)snprintf(name, sizeof name, "%s%s", path, endings[i]);
-        is_fine = is_allowed(name, &status, i == 0 ? R_OK : R_OK | W_OK);
+        if (!is_allowed(name, &status, i == 0 ? R_OK : R_OK | W_OK))
+            return fail_access(name, &status, i == 0 ? "read it" : "write it", code);
     }
-    if (is_fine) {
-        mcds__lmdb_directory(path, name);
-        is_fine = is_allowed(name, &status, W_OK | X_OK);
-    }
-    if (is_fine)
-        return mcds__fail_file(
-            MCDS_IO, NO_PERMISSION, path, code,
-            "no permission: this user must be able to write it and its -lock, or to make them");
-    return mcds__fail_file(MCDS_IO, NO_PERMISSION, name, code,
-                           "no permission: it belongs to user %lu and has mode %04o, and this "
-                           "is user %lu, who must be able to %s",
-                           (unsigned long)status.st_uid, (unsigned)(status.st_mode & 07777),
-                           (unsigned long)geteuid(),
-                           strcmp(name, path) == 0 ? "read it" : "write it");
+    mcds__lmdb_directory(path, name);
+    if (!is_allowed(name, &status, W_OK))
+        return fail_access(name, &status, "write it", code);
+    return mcds__fail_file(
+        MCDS_IO, NO_PERMISSION, path, code,
+        "no permission: this user must be able to write it and its -lock, or to make them");
 }
 
 #define ABSENT 0 /* instead of ENOENT: create=0 */
