@@ -38,6 +38,7 @@ class IdsPlans(Structure):
         may come a second late.
 
         TooOld: the clock of this machine is slow beside that of another caller, or that one is fast.
+        Busy: many calls at once change the key. For many ids at once, use one take(n).
         """
         out = ffi.new("uint64_t *")
 

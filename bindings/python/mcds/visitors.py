@@ -24,7 +24,15 @@ class Members(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True)
 class VisitorsValue:
-    """Numbers of visitors."""
+    """Numbers of visitors.
+
+    closed       visitors in the last complete period
+    current      visitors in the current period so far
+    estimate     visitors in the last `period` seconds before now
+    error        visitors; one standard deviation of the estimate
+    provisional  closed may still grow: its period ended less than `settle` seconds ago
+    reborn       a key was lost and made again: hits are lost
+    """
 
     closed: int  #: in the last complete period
     current: int  #: in the current period so far
@@ -36,7 +44,14 @@ class VisitorsValue:
 
 @dataclasses.dataclass(frozen=True)
 class OnlineValue:
-    """Numbers of visitors that are online."""
+    """Numbers of visitors that are online. `mcds online get` prints `estimate`, rounded.
+
+    estimate  visitors active in the last `buckets` times `width` seconds before now
+    error     visitors; one standard deviation of the estimate
+    closed    visitors active in the closed buckets of the window
+    current   visitors active in the current bucket and in no closed one: 0 when a bucket begins
+    reborn    a key was lost and made again: beats are lost
+    """
 
     closed: int  #: active in the closed buckets
     current: int  #: active in the current bucket and in none of the closed ones
@@ -68,7 +83,7 @@ def open_online(core: Core, name: Bytes, *, buckets: int = 0, width: Optional[Se
     >>> o = s.online("site")
     >>> o.beat("alice"), o.beat("bob"), o.beat("alice")
     (True, True, False)
-    >>> o.get().current
+    >>> round(o.get().estimate)
     2
     """
     key = (buckets, as_short_option_ms(width, "width"), members)
