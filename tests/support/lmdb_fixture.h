@@ -42,15 +42,20 @@ static inline int fixture_make(void **state)
     return 0;
 }
 
-static inline int fixture_remove(void **state)
+static inline void remove_files(const struct fixture *fixture)
 {
-    struct fixture *fixture = *state;
     static const char *const suffixes[] = {"", "-lock", "-writer"};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         char path[128];
         (void)snprintf(path, sizeof path, "%s%s", fixture->file, suffixes[i]);
         (void)unlink(path);
     }
+}
+
+static inline int fixture_remove(void **state)
+{
+    struct fixture *fixture = *state;
+    remove_files(fixture);
     int result = rmdir(fixture->directory);
     free(fixture);
     return result;

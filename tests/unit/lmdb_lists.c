@@ -103,11 +103,60 @@ static void what_is_late_stays_unsent(void **state)
     mcds_close(store);
 }
 
+/* A clock that is one hour ahead after some readings. */
+static mcds_env leaping;
+static int readings_left;
+
+static int64_t leaping_ns(void *context)
+{
+    (void)context;
+    int64_t now_ns = mcds__monotonic_ns(mcds_env_system());
+    return readings_left-- > 0 ? now_ns : now_ns + HOUR_NS;
+}
+
+/* The deadline of the first batch passes after so many readings of the clock. Returns its outcome. */
+static mcds_outcome outcome_of_late(const struct fixture *fixture, int readings)
+{
+    readings_left = 0;
+    mcds_store *store = open_store(fixture->file, "?sync=async", &leaping);
+    int64_t now_ns = mcds__monotonic_ns(&leaping);
+    mcds_request late = {.command = MCDS_SET, .key = text("late"), .value = text("v")};
+    mcds_request big[] = {set_big("a"), set_big("b"), set_big("c")};
+    mcds_batch batches[] = {
+        {.requests = &late, .count = 1, .deadline_ns = now_ns - HOUR_NS / 2},
+        {.requests = big, .count = 3, .deadline_ns = now_ns + HOUR_NS},
+    };
+    readings_left = readings;
+    submit(store, batches, 2);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(big[i].reply.outcome, MCDS_OUT_OK);
+    assert_int_equal(fetch(store, "late", NULL, 0).outcome,
+                     late.reply.outcome == MCDS_OUT_OK ? MCDS_OUT_OK : MCDS_OUT_MISS);
+    mcds_close(store);
+    remove_files(fixture);
+    return late.reply.outcome;
+}
+
+/* A batch that is late in a transaction stays so in the next one, for which the map has grown. */
+static void what_is_late_stays_unsent_when_the_map_grows(void **state)
+{
+    int unsent = 0;
+    leaping = *mcds_env_system();
+    leaping.monotonic_ns = leaping_ns;
+    for (int readings = 0; readings < 8; readings++) {
+        mcds_outcome outcome = outcome_of_late(*state, readings);
+        assert_true(outcome == MCDS_OUT_UNSENT || outcome == MCDS_OUT_OK);
+        unsent += outcome == MCDS_OUT_UNSENT;
+    }
+    assert_in_range(unsent, 2, 7); /* before the transaction, in it, and not at all */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(values_stand_when_the_map_grows),
         TEST(what_is_late_stays_unsent),
+        TEST(what_is_late_stays_unsent_when_the_map_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,13 +77,14 @@ static int execute_sorted(struct mcds__lmdb_work *work, const mcds_env *env,
     return code;
 }
 
-/* Execute a long list in the order of its keys, if there is memory to sort it. */
+/* Execute a long list in the order of its keys, if there is memory to sort it. An earlier attempt may
+ * have answered the first batch, which was late. */
 static int execute_writer(struct mcds__lmdb_work *work, const struct mcds__lmdb_writer *writer)
 {
     int code = 0;
     size_t count = 0;
     struct mcds__lmdb_row *rows = NULL;
-    mcds_batch *batch = writer->first;
+    mcds_batch *batch = mcds__lmdb_skip_answered(writer->first);
     if (writer->taken.batches >= SORTED_MIN)
         rows = mcds__lmdb_key_order(writer->env, batch, writer->until,
                                     (size_t)writer->taken.batches, &count);
