@@ -74,7 +74,7 @@ void mcds__completions_put(struct mcds__completions *completions,
     newest->owns_detail = operation->owns_detail;
     if (mcds__result_has_cause(operation->result)) {
         newest->detail = operation->owns_detail ? operation->detail : reason_of(operation);
-        newest->peer = operation->peer;
+        newest->peer = mcds__operation_peer(operation);
         newest->difference = operation->difference;
     }
     completions->count++;

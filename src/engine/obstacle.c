@@ -9,11 +9,11 @@ void mcds__obstacle_forget(struct mcds__obstacle *obstacle, const mcds_batch *ba
             obstacle->reason = NULL;
 }
 
-void mcds__obstacle_note(struct mcds__obstacle *obstacle, const mcds_batch *batch, bool is_late)
+bool mcds__obstacle_note(struct mcds__obstacle *obstacle, const mcds_batch *batch, bool is_late)
 {
     mcds__obstacle_forget(obstacle, batch);
     if (is_late && obstacle->reason != NULL)
-        return;
+        return false;
     for (uint32_t i = 0; i < batch->count; i++) {
         const mcds_reply *reply = &batch->requests[i].reply;
         if (reply->outcome < MCDS_OUT_UNSENT || reply->detail == NULL)
@@ -23,6 +23,7 @@ void mcds__obstacle_note(struct mcds__obstacle *obstacle, const mcds_batch *batc
             continue;
         *obstacle = (struct mcds__obstacle){reply->detail, reply->peer};
         if (!is_timeout)
-            return;
+            break;
     }
+    return true;
 }

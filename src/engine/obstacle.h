@@ -15,8 +15,8 @@ struct mcds__obstacle {
 void mcds__obstacle_forget(struct mcds__obstacle *obstacle, const mcds_batch *batch);
 /* Record what kept a request of the batch from being sent or answered. Records nothing if
  * the deadline has prevented the sending. A request without a reply in time, or with is_late, does not
- * replace an earlier failure. */
-void mcds__obstacle_note(struct mcds__obstacle *obstacle, const mcds_batch *batch,
+ * replace an earlier failure. Returns false if is_late and an earlier failure remains. */
+bool mcds__obstacle_note(struct mcds__obstacle *obstacle, const mcds_batch *batch,
                          bool is_late);
 
 #endif

@@ -97,6 +97,41 @@ void mcds__describe_failure(const struct mcds__operation_kind *kind, const char 
     (void)mcds__fail_for(detail, &error);
 }
 
+/* Whether the failure is that a server did not answer. */
+static bool is_silence(const mcds_reason *detail)
+{
+    switch (detail->cause) {
+    case MCDS_CAUSE_CONNECTION_REFUSED:
+    case MCDS_CAUSE_CONNECTION_CLOSED:
+    case MCDS_CAUSE_NO_SOCKET_FILE:
+    case MCDS_CAUSE_NO_ROUTE:
+    case MCDS_CAUSE_HOST_SILENT:
+    case MCDS_CAUSE_UNKNOWN_HOST:
+    case MCDS_CAUSE_SERVER_SILENT:
+    case MCDS_CAUSE_TOO_MANY_CONNECTIONS:
+    case MCDS_CAUSE_TIMEOUT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool mcds__operation_is_doubted_elsewhere(const struct mcds__operation *operation)
+{
+    return operation->result == MCDS_AMBIGUOUS && operation->doubted != NULL &&
+           operation->peer != NULL && operation->peer != operation->doubted &&
+           (operation->detail == NULL || is_silence(operation->detail));
+}
+
+const char *mcds__operation_peer(const struct mcds__operation *operation)
+{
+    if (mcds__operation_is_doubted_elsewhere(operation))
+        return operation->doubted;
+    if (operation->result != MCDS_AMBIGUOUS || operation->peer != NULL)
+        return operation->peer;
+    return operation->doubted != NULL ? operation->doubted : operation->asked;
+}
+
 void mcds__operation_free(struct mcds__operation *operation)
 {
     if (operation->kind->release != NULL)
@@ -111,8 +146,8 @@ static int operation_end(struct mcds__operation *operation)
     mcds__operation_free(operation);
     if (mcds__result_has_cause(operation->result))
         mcds__describe_failure(operation->kind, operation->name, operation->result,
-                               operation->peer, mcds__operation_reason(operation),
-                               &operation->difference);
+                               mcds__operation_peer(operation),
+                               mcds__operation_reason(operation), &operation->difference);
     if (operation->owns_detail)
         mcds__free(operation->env, (void *)(uintptr_t)operation->detail);
     return operation->result;
@@ -367,6 +402,16 @@ enum mcds__step mcds__operation_retry(struct mcds__operation *operation,
     return mcds__operation_fail_read(operation, reply);
 }
 
+/* Note which server has lost the reply to a change. */
+static void note_doubt(struct mcds__operation *operation)
+{
+    for (uint32_t i = 0; i < operation->batch.count; i++) {
+        const mcds_request *request = &operation->batch.requests[i];
+        if (request->reply.outcome == MCDS_OUT_UNKNOWN && request->command != MCDS_GET)
+            operation->doubted = request->reply.peer;
+    }
+}
+
 /* Whether the batch should be sent again, because no byte of it was sent: then wake_ns is set. */
 static bool may_rest(struct mcds__operation *operation)
 {
@@ -375,7 +420,8 @@ static bool may_rest(struct mcds__operation *operation)
     int64_t now_ns = mcds__monotonic_ns(operation->env);
     assert(unsent <= batch->count);
     bool is_late = now_ns >= batch->deadline_ns;
-    mcds__obstacle_note(&operation->obstacle, batch, is_late);
+    if (mcds__obstacle_note(&operation->obstacle, batch, is_late))
+        note_doubt(operation);
     operation->is_unsent = unsent > 0;
     if (is_late || unsent < batch->count || operation->repeats_itself)
         return false;

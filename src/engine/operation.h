@@ -82,6 +82,7 @@ struct mcds__operation {
     const char *peer;
     const char *read_from; /* the server of the value that was read last; NULL: of several */
     const char *asked;     /* the server of the last batch; NULL: several */
+    const char *doubted;   /* the server whose reply to a change was lost last; NULL: none */
     struct mcds__obstacle obstacle;
     uint64_t connection; /* the connection preferred for the next batch; 0 = any */
     uint64_t round;      /* in a pipeline: the number of this flush, never used for another */
@@ -176,9 +177,17 @@ static inline bool mcds__result_has_cause(int result)
 void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
                             int result, const char *peer, const mcds_reason *detail,
                             const struct mcds__difference *difference);
-/* The reason of a failure, for the sentence: `detail`, or another one where the store evicts nothing. */
+/* Whether the last trouble was that another server did not answer. */
+bool mcds__operation_is_doubted_elsewhere(const struct mcds__operation *operation);
+/* The server of a failure, for the sentence. A change in doubt names the server whose reply was lost,
+ * unless another one shows the cause. */
+const char *mcds__operation_peer(const struct mcds__operation *operation);
+/* The reason of a failure, for the sentence: `detail`, or another one where the store evicts nothing.
+ * NULL: the usual one of the result. */
 static inline const mcds_reason *mcds__operation_reason(const struct mcds__operation *operation)
 {
+    if (mcds__operation_is_doubted_elsewhere(operation))
+        return NULL;
     const mcds_reason *other = mcds__reason_without_eviction(operation->detail);
     bool is_kept = other != operation->detail && mcds__store_answers_here(operation->store) &&
                    !mcds__store_can(operation->store).evicts;

@@ -36,6 +36,13 @@ struct handles {
     mcds_list *list;
     mcds_log *log;
     mcds_log_cursor cursor;
+    mcds_cache *cache;
+    mcds_limit *limit;
+    mcds_limit *window;
+    mcds_ids *ids;
+    mcds_once *once;
+    mcds_queue *queue;
+    mcds_semaphore *semaphore;
 };
 
 struct verb {
@@ -50,6 +57,8 @@ extern const size_t verb_count;
 const struct verb *verb_of(const char *name);
 
 void open_all(struct handles *on, const char *uri, const char *name);
+/* The same on a store that is open; close_all closes it. */
+void open_on(struct handles *on, mcds_store *store, const char *name);
 void close_all(struct handles *on);
 /* All verbs once, on a server that works. */
 void use_all(struct handles *on);

@@ -146,6 +146,100 @@ static int log_scan(struct handles *on)
     return mcds_log_scan(on->log, &range, pass_event, NULL, NULL);
 }
 
+static int take_from(mcds_limit *limit)
+{
+    mcds_limit_value value = MCDS_LIMIT_VALUE_INIT;
+    return mcds_limit_take(limit, word, 1, 0, &value);
+}
+
+static int once_run(struct handles *on)
+{
+    mcds_once_run run = MCDS_ONCE_RUN_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    int32_t code;
+    int result = mcds_once_begin(on->once, word, word, 0, &run, &value, &code);
+    mcds_value_free(&value);
+    if (result == MCDS_OK && run.mine)
+        result = mcds_once_renew(on->once, &run);
+    return result == MCDS_OK && run.mine ? mcds_once_finish(on->once, &run, 0, word) : result;
+}
+
+static int once_give_up(struct handles *on)
+{
+    mcds_once_run run = MCDS_ONCE_RUN_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    int32_t code;
+    int result = mcds_once_begin(on->once, number, number, 0, &run, &value, &code);
+    mcds_value_free(&value);
+    return result == MCDS_OK && run.mine ? mcds_once_abandon(on->once, &run) : result;
+}
+
+static int queue_work(struct handles *on)
+{
+    mcds_job job = MCDS_JOB_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    int result = mcds_queue_next(on->queue, 0, &job, &value);
+    mcds_value_free(&value);
+    if (result == MCDS_OK)
+        result = mcds_queue_longer(on->queue, &job);
+    if (result == MCDS_OK)
+        result = mcds_queue_again(on->queue, &job, 0);
+    return result;
+}
+
+static int queue_finish(struct handles *on)
+{
+    mcds_job job = MCDS_JOB_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    int result = mcds_queue_next(on->queue, 0, &job, &value);
+    mcds_value_free(&value);
+    return result == MCDS_OK ? mcds_queue_done(on->queue, &job) : result;
+}
+
+static int queue_count(struct handles *on)
+{
+    mcds_queue_counts counts = MCDS_QUEUE_COUNTS_INIT;
+    return mcds_queue_count(on->queue, &counts);
+}
+
+static int semaphore_hold(struct handles *on)
+{
+    mcds_permit permit = MCDS_PERMIT_INIT;
+    int result = mcds_semaphore_try_acquire(on->semaphore, &permit);
+    if (result == MCDS_OK)
+        result = mcds_semaphore_renew(on->semaphore, &permit);
+    return result == MCDS_OK ? mcds_semaphore_release(on->semaphore, &permit) : result;
+}
+
+static int cache_fill(struct handles *on)
+{
+    mcds_cache_claim claim = MCDS_CACHE_CLAIM_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    int result = mcds_cache_look(on->cache, word, NULL, 0, 0, &value, &claim);
+    mcds_value_free(&value);
+    return claim.mine ? mcds_cache_put(on->cache, &claim, &word) : result;
+}
+
+VERB(limit_take, take_from(on->limit))
+VERB(limit_give, mcds_limit_give(on->limit, word, 1))
+VERB(limit_drop, mcds_limit_drop(on->limit))
+VERB(window_take, take_from(on->window))
+VERB(ids_take, mcds_ids_take(on->ids, 2000, &(uint64_t){0}))
+VERB(ids_drop, mcds_ids_drop(on->ids))
+VERB(once_settle, mcds_once_settle(on->once, word, 0, word))
+VERB(once_forget, mcds_once_forget(on->once, word))
+VERB(queue_push, mcds_queue_push(on->queue, word, 0))
+VERB(queue_push_dead, mcds_queue_push_dead(on->queue, word, 1))
+VERB(queue_drop, mcds_queue_drop(on->queue))
+VERB(semaphore_resize, mcds_semaphore_resize(on->semaphore, 60, NULL))
+VERB(semaphore_drop, mcds_semaphore_drop(on->semaphore))
+VERB(cache_forget, mcds_cache_forget(on->cache, word))
+VERB(cache_expire, mcds_cache_expire(on->cache, word))
+VERB(cache_forget_tag, mcds_cache_forget_tag(on->cache, word))
+VERB(cache_clear, mcds_cache_clear(on->cache))
+VERB(cache_hold, mcds_cache_hold(on->cache, number, 3000))
+VERB(cache_drop, mcds_cache_drop(on->cache))
+
 #define ROW(verb)                                                                              \
     {                                                                                          \
         .name = #verb, .call = verb                                                            \
@@ -213,6 +307,26 @@ const struct verb verbs[] = {
     ROW(log_put_many),
     ROW(log_scan),
     ROW(log_tail),
+    ROW(limit_take),
+    ROW(limit_give),
+    ROW(window_take),
+    ROW(ids_take),
+    ROW(once_run),
+    ROW(once_give_up),
+    ROW(once_settle),
+    ROW(once_forget),
+    ROW(queue_push),
+    ROW(queue_push_dead),
+    ROW(queue_work),
+    ROW(queue_finish),
+    ROW(queue_count),
+    ROW(semaphore_hold),
+    ROW(semaphore_resize),
+    ROW(cache_fill),
+    ROW(cache_forget),
+    ROW(cache_expire),
+    ROW(cache_forget_tag),
+    ROW(cache_hold),
     ROW(catalogue),
     ROW(counter_drop),
     ROW(signed_drop),
@@ -234,6 +348,12 @@ const struct verb verbs[] = {
     ROW(list_clear),
     ROW(list_drop),
     ROW(log_drop),
+    ROW(limit_drop),
+    ROW(ids_drop),
+    ROW(queue_drop),
+    ROW(semaphore_drop),
+    ROW(cache_clear),
+    ROW(cache_drop),
 };
 const size_t verb_count = sizeof verbs / sizeof verbs[0];
 
@@ -272,7 +392,35 @@ static void open_people(struct handles *on, const char *name)
     OK(mcds_online_open(on->store, name, NULL, &on->online));
 }
 
+static void open_jobs(struct handles *on, const char *name)
+{
+    mcds_limit_options of_limit = MCDS_LIMIT_OPTIONS_INIT;
+    mcds_ids_options of_ids = MCDS_IDS_OPTIONS_INIT;
+    mcds_queue_options of_queue = MCDS_QUEUE_OPTIONS_INIT;
+    mcds_semaphore_options of_semaphore = MCDS_SEMAPHORE_OPTIONS_INIT;
+    of_limit.rate_count = 1;
+    of_limit.rates[0] = (mcds_rate){.count = 1000000, .per_ms = 1000};
+    of_ids.spread_ms = 1;
+    of_queue.flags = MCDS_QUEUE_MAY_LOSE;
+    of_semaphore.permits = 60;
+    OK(mcds_cache_open(on->store, name, NULL, &on->cache));
+    OK(mcds_limit_open(on->store, name, &of_limit, &on->limit));
+    of_limit.form = MCDS_LIMIT_WINDOW;
+    OK(mcds_limit_open(on->store, name, &of_limit, &on->window));
+    OK(mcds_ids_open(on->store, name, &of_ids, &on->ids));
+    OK(mcds_once_open(on->store, name, NULL, &on->once));
+    OK(mcds_queue_open(on->store, name, &of_queue, &on->queue));
+    OK(mcds_semaphore_open(on->store, name, &of_semaphore, &on->semaphore));
+}
+
 void open_all(struct handles *on, const char *uri, const char *name)
+{
+    mcds_store *store = NULL;
+    OK(mcds_open(uri, NULL, &store));
+    open_on(on, store, name);
+}
+
+void open_on(struct handles *on, mcds_store *store, const char *name)
 {
     mcds_set_options options = MCDS_SET_OPTIONS_INIT;
     mcds_views_options of_views = MCDS_VIEWS_OPTIONS_INIT;
@@ -280,9 +428,10 @@ void open_all(struct handles *on, const char *uri, const char *name)
     memset(on, 0, sizeof *on);
     on->lease = (mcds_lease)MCDS_LEASE_INIT;
     on->cursor = (mcds_log_cursor)MCDS_LOG_CURSOR_INIT;
-    OK(mcds_open(uri, NULL, &on->store));
+    on->store = store;
     open_counters(on, name);
     open_people(on, name);
+    open_jobs(on, name);
     OK(mcds_lock_open(on->store, name, NULL, &on->lock));
     (void)snprintf(other, sizeof other, "%s other", name);
     OK(mcds_lock_open(on->store, other, NULL, &on->other_lock));
@@ -322,6 +471,13 @@ void close_all(struct handles *on)
     mcds_array_close(on->array);
     mcds_list_close(on->list);
     mcds_log_close(on->log);
+    mcds_cache_close(on->cache);
+    mcds_limit_close(on->limit);
+    mcds_limit_close(on->window);
+    mcds_ids_close(on->ids);
+    mcds_once_close(on->once);
+    mcds_queue_close(on->queue);
+    mcds_semaphore_close(on->semaphore);
     mcds_close(on->store);
 }
 

@@ -113,11 +113,12 @@ class LostRepliesTest(unittest.TestCase):
         """The time that a lock has left changes by itself."""
         return re.sub("[0-9]", "", seen.stdout) if look.startswith("lock") else seen.stdout
 
-    def judge(self, done, has_changed, word):
+    def judge(self, done, has_changed, word, server):
         if done.returncode == 0:
             self.assertTrue(has_changed, done)
         elif done.returncode == AMBIGUOUS:
             self.assertIn(f"may have been {word}", done.stderr)
+            self.assertIn(server, done.stderr)
         else:
             self.assertFalse(has_changed, done)
 
@@ -129,7 +130,7 @@ class LostRepliesTest(unittest.TestCase):
                 line = data and data.replace("KEPT", f"{self.fixture.folder}/n{self.rounds + 1}.mdb")
                 done, has_changed, is_over = self.play(before, command, look, lost, timeout_ms, line)
                 with self.subTest(command=command, data=data, lost=lost):
-                    self.judge(done, has_changed, word)
+                    self.judge(done, has_changed, word, f"{self.fixture.folder}/relay{self.rounds}: ")
                     if "batch" in command:
                         answer = json.loads(done.stdout)
                         self.assertEqual(answer.get("exit", 0), done.returncode)

@@ -23,8 +23,6 @@ void mcds__list_end_in_doubt(struct mcds__operation *operation)
     assert(operation->result != MCDS_OK);
     if (operation->result == MCDS_BUSY && operation->detail == NULL)
         operation->detail = MCDS__WHY(UNFINISHED);
-    if (operation->peer == NULL)
-        operation->peer = operation->asked;
     operation->result = MCDS_AMBIGUOUS;
 }
 
