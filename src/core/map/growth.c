@@ -61,7 +61,7 @@ bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight, bo
 
 bool mcds__map_has_removed_much(size_t size, size_t removed)
 {
-    assert(LARGE > MCDS__MAP_SOFT_MAX);
+    static_assert(LARGE > MCDS__MAP_SOFT_MAX, "smaller keys are rewritten anyway");
     return size > LARGE && removed > size / REMOVED_PART;
 }
 
