@@ -21,9 +21,11 @@ extern "C" {
  * Promise: no view is counted twice. Acknowledged views are in the value. They are in the
  * database after the next flush that follows their interval. Views are missing if the store loses
  * their interval before that flush, or if a machine whose clock is more than 5 s slow counts them
- * in an interval that was already saved. The value never falls below the number that the database
- * held when it was last read, at most ten minutes ago. Views that a machine with a fast clock
- * counts are in the value and in the database as soon as the other clocks reach that time. */
+ * in an interval that was already saved. They are also missing if the clock of a flush was ahead,
+ * they are counted after it was set back, and no flush runs until that time has come again. The
+ * value never falls below the number that the database held when it was last read, at most ten
+ * minutes ago. Views that a machine with a fast clock counts are in the value and in the database
+ * as soon as the other clocks reach that time. */
 typedef struct mcds_views mcds_views;
 
 /* Sets *views_out to the sum of the views saved for this page in the intervals up to and
