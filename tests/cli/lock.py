@@ -130,18 +130,19 @@ class LockTest(ProcessTest):
 
     def contend_with_renewals(self, lease_s):
         """Whether a contender that waits two and a half leases does not get the lock. If it does, the
-        machine has kept the holder from running for a whole lease, and the holder says so."""
+        machine has kept the holder from running for a whole lease, and the holder says so. A busy machine
+        may also keep the store from answering the contender in time."""
         holder = self.hold("-t", f"{lease_s}s")
         contender = self.run_to_end("lock", "job", "-w", f"{lease_s * 5 // 2}s", "-t",
                                     f"{lease_s}s", "--", "true")
         if contender.returncode == 0:
             self.assertEqual(self.end(holder), 79)
             return False
-        self.assertEqual(contender.returncode, 75)
+        self.assertIn(contender.returncode, (69, 75, 80))
         self.assertIsNone(holder.poll())
         holder.stdin.close()
         self.assertEqual(self.end(holder), 0)
-        return True
+        return contender.returncode == 75
 
     def test_renews(self):
         """A contender that waits several leases long does not get it."""
