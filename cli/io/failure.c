@@ -275,8 +275,8 @@ void explain_failure(char *out, size_t capacity, const struct command *command,
 static const struct clock_saying {
     const char *noun;
     int result;
-    const char *before; /* the difference comes after it */
-    const char *after;  /* what is accepted comes after it */
+    const char *before; /* precedes the difference of the clocks */
+    const char *after;  /* precedes the difference that is accepted */
     const char *remedy;
 } clock_sayings[] = {
     {"log", MCDS_TOO_OLD, "the event is ",

@@ -323,7 +323,7 @@ static void a_clear_parts_before_from_after(void **state)
     run_many(false, true, 1000);
 }
 
-/* What is lost is reported as lost, and nothing as written by others. */
+/* A loss is reported as LOST. No call reports CORRUPT. */
 static void a_clear_and_losses(void **state)
 {
     (void)state;

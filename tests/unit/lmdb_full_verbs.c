@@ -1,6 +1,6 @@
 /* The verbs of cache, limit, semaphore, once, ids and queue in an lmdb: file that is full. Each ends
- * at once: what is acknowledged is there, what is refused is not, and the refusal names the way out.
- * What ends something needs no room. With room again, each verb works. */
+ * at once. A change that is acknowledged is stored, and a refused one is not. The refusal names map_max.
+ * Verbs that end a claim, a permit or a job need no room. With room again, each verb works. */
 #include "support/fake_env.h"
 #include "support/lmdb_fixture.h"
 
@@ -259,7 +259,7 @@ static bool check_change(struct world *world, const struct kind *kind, uint32_t 
     return result == MCDS_FULL;
 }
 
-/* What was made before the file was full. */
+/* The objects that the test makes before the file is full. */
 static void end_old(struct world *world, uint32_t number)
 {
     mcds_job job = MCDS_JOB_INIT;

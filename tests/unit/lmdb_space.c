@@ -718,7 +718,7 @@ static void a_reader_needs_no_right_to_write(void **state)
     assert_int_equal(status, 0);
 }
 
-/* A directory that may not be entered is named: to read what is in it, nobody must write it. */
+/* The message names a directory that the user may not enter. A reader needs no right to write it. */
 static void a_closed_directory_must_be_entered(void **state)
 {
     struct fixture *fixture = *state;

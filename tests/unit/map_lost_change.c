@@ -62,7 +62,7 @@ static void others_put(struct world *world, uint32_t count)
     }
 }
 
-/* Each key that takes records; what was split stays. */
+/* Lose each key that takes records. Keys that have been split stay. */
 static bool lose(void *context, mcds_bytes key)
 {
     struct world *world = context;

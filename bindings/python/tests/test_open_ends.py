@@ -174,7 +174,7 @@ def test_a_child_closes_a_store_with_an_iteration(opener: Opener) -> None:
 
 
 def test_a_pipeline_ends_with_its_store(opener: Opener, no_collector: None) -> None:
-    """What is in flight may or may not be applied."""
+    """Operations in flight may or may not be applied."""
     before = files()
     s = opener()
     pipeline = s.pipeline()

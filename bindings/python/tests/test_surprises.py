@@ -162,7 +162,7 @@ def test_what_a_function_returns_is_named(s: mcds.Store) -> None:
 
 
 def test_work_that_is_not_awaited_is_done_once(s: mcds.Store) -> None:
-    """The function is none of asyncio, and has done the work."""
+    """The function is no coroutine function. It has done the work when it returns."""
     done: List[str] = []
 
     def work(*_: Any) -> bytes:

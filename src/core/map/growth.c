@@ -8,7 +8,7 @@
 #define SPLIT_WEIGHT_PART 4
 /* A key that was compacted this often without a split has entries that come and go. */
 #define SETTLED 16
-/* A smaller key is not rewritten for what was removed from it. */
+/* Removals do not cause the rewriting of a smaller key. */
 #define LARGE 8192
 #define REMOVED_PART 4
 /* The length of a mark from which it is replaced by an empty one. */

@@ -87,8 +87,8 @@ static bool ascend(char *name)
     return true;
 }
 
-/* The directory that this user may not enter, on the way to `path`: what is in it can be neither read
- * nor made. False: there is none. */
+/* Find the directory of `path` that this user may not enter. This user can neither read nor make files
+ * in it. False: there is none. */
 static bool find_closed(const char *path, char name[PATH_MAX], struct stat *status)
 {
     (void)snprintf(name, PATH_MAX, "%s", path);
