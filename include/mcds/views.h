@@ -20,12 +20,16 @@ extern "C" {
  *
  * Promise: no view is counted twice. Acknowledged views are in the value. They are in the
  * database after the next flush that follows their interval. Views are missing if the store loses
- * their interval before that flush, or if a machine whose clock is more than 5 s slow counts them
- * in an interval that was already saved. They are also missing if the clock of a flush was ahead,
- * they are counted after it was set back, and no flush runs until that time has come again. The
- * value never falls below the number that the database held when it was last read, at most ten
- * minutes ago. Views that a machine with a fast clock counts are in the value and in the database
- * as soon as the other clocks reach that time. */
+ * their interval before that flush. The value never falls below the number that the database held
+ * when it was last read, at most ten minutes ago.
+ *
+ * Wrong clocks: views that a machine with a fast clock counts are in the value and in the database
+ * as soon as the other clocks reach that time. Views may be counted in an interval that is already
+ * saved, because their machine's clock is more than 5 s slow, or because the clock of a flush was
+ * ahead. The next flush saves that interval again, and the value includes these views after ten
+ * minutes at most. A handle looks for such intervals once a second. Views that it counts between
+ * two looks may be missing if it counts no others during the two intervals that follow. Views are
+ * missing if a clock counts them that is slow by more than a day, or by more than 1 440 intervals. */
 typedef struct mcds_views mcds_views;
 
 /* Sets *views_out to the sum of the views saved for this page in the intervals up to and
@@ -88,8 +92,8 @@ MCDS_API MCDS_CHECKED int mcds_views_made_with(mcds_store *store, const char *na
  *              MCDS_LOST       a part of the list of the interval's pages is gone; not counted
  *              MCDS_BUSY       other callers kept changing a key, or operations of this handle
  *                              use four other intervals; not counted
- * Cost:        1, or 2 to 3 for a handle's first view of a page in an interval. One more for a
- *              handle's first call of any kind
+ * Cost:        1, or 2 to 3 for a handle's first view of a page in an interval. One more once a
+ *              second, and for a handle's first call of any kind
  * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all; not repeated. Before it counts, the
  *              call adds the page to a list. If only the reply to that step is lost, the views
  *              were not counted, and the result is MCDS_UNAVAILABLE, MCDS_TIMEOUT or that of a

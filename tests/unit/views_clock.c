@@ -107,7 +107,9 @@ static void a_clock_5_s_behind_counts(void **state)
     check(world, 2, 2);
 }
 
-static void a_clock_far_behind_misses(void **state)
+/* What a clock that is slower than that counts is saved by the next flush. The sum from the database
+ * is read again after ten minutes. */
+static void a_clock_far_behind_counts_later(void **state)
 {
     struct world *world = *state;
     hit(world, 0);
@@ -115,7 +117,60 @@ static void a_clock_far_behind_misses(void **state)
     check(world, 1, 1);
     hit(world, -10000);
     fake_env_advance_ms(&world->fake, 20 * INTERVAL_MS);
+    check(world, 1, 2);
+    fake_env_advance_ms(&world->fake, 600000);
+    check(world, 2, 2);
+}
+
+/* A clock that is slower than the store keeps views does not make each flush read a whole day. */
+static void a_clock_of_long_ago_lowers_no_mark(void **state)
+{
+    struct world *world = *state;
+    int64_t day_ms = INT64_C(24) * 3600 * 1000;
+    hit(world, 0);
+    fake_env_advance_ms(&world->fake, 20 * INTERVAL_MS);
     check(world, 1, 1);
+    world->database.count = 0; /* nothing is saved again */
+    hit(world, -day_ms);
+    fake_env_advance_ms(&world->fake, 20 * INTERVAL_MS);
+    assert_int_equal(mcds_views_flush(world->views), MCDS_OK);
+    assert_int_equal(world->database.count, 0);
+}
+
+static void flush_ahead(struct world *world, int64_t ahead_ms)
+{
+    world->fake.wall_ns += ahead_ms * 1000000;
+    assert_int_equal(mcds_views_flush(world->views), MCDS_OK);
+    world->fake.wall_ns -= ahead_ms * 1000000;
+}
+
+/* The clock of a flush was ahead. No flush runs until that time has come. */
+static void a_flush_that_was_ahead_hides_no_view(void **state)
+{
+    struct world *world = *state;
+    hit(world, 0);
+    flush_ahead(world, 40000);
+    for (int i = 0; i < 10; i++) {
+        fake_env_advance_ms(&world->fake, 2 * INTERVAL_MS);
+        hit(world, 0);
+    }
+    fake_env_advance_ms(&world->fake, 60 * INTERVAL_MS);
+    check(world, 11, 11);
+}
+
+/* Views that are counted within a second after that flush, by a handle that has just looked at the
+ * mark, are found with the next one. */
+static void a_later_view_shows_those_before(void **state)
+{
+    struct world *world = *state;
+    hit(world, 0);
+    flush_ahead(world, 40000);
+    for (int i = 0; i < 5; i++)
+        hit(world, 0);
+    fake_env_advance_ms(&world->fake, 2 * INTERVAL_MS);
+    hit(world, 0);
+    fake_env_advance_ms(&world->fake, 60 * INTERVAL_MS);
+    check(world, 7, 7);
 }
 
 static void a_clock_ahead_counts_later(void **state)
@@ -129,12 +184,29 @@ static void a_clock_ahead_counts_later(void **state)
     check(world, 2, 2);
 }
 
+/* A flush that runs before the time of the mark takes no notice of the mark. */
+static void a_flush_before_that_time_saves_all(void **state)
+{
+    struct world *world = *state;
+    hit(world, 0);
+    flush_ahead(world, 40000);
+    for (int i = 0; i < 5; i++)
+        hit(world, 0);
+    fake_env_advance_ms(&world->fake, 10 * INTERVAL_MS);
+    check(world, 6, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_clock_5_s_behind_counts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_clock_far_behind_misses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_clock_far_behind_counts_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_clock_of_long_ago_lowers_no_mark, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_clock_ahead_counts_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_flush_that_was_ahead_hides_no_view, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_later_view_shows_those_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_flush_before_that_time_saves_all, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

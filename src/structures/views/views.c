@@ -12,6 +12,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/hash/siphash.h"
+#include "structures/views/mark.h"
 
 #define FLUSH_MS_DEFAULT 60000
 #define FLUSH_MS_MIN 1000
@@ -64,15 +65,17 @@ struct views_hit {
     uint64_t slot;
     uint64_t page_hash;
     uint8_t stage;
+    bool looks; /* at the mark, when it has counted */
     struct mcds__settings_check check;
     struct mcds__members_place *place; /* the list, while it is taken */
     struct mcds__map_update entry;
     struct mcds__tally_hit hit;
+    struct mcds__views_lowering lowering;
     struct mcds__key key;
     char page[MCDS__NAME_GIVEN_MAX + 1];
 };
 
-enum { HIT_BEGIN, HIT_ENTERING, HIT_COUNTING };
+enum { HIT_BEGIN, HIT_ENTERING, HIT_COUNTING, HIT_LOOKING };
 
 static void views_give_place(struct views_hit *hit)
 {
@@ -99,11 +102,21 @@ static uint64_t entered_mark(const struct views_hit *hit)
     return (hit->page_hash ^ hit->slot * UINT64_C(0x9E3779B97F4A7C15)) | 1;
 }
 
+static enum mcds__step look_at_mark(struct views_hit *hit)
+{
+    memset(&hit->lowering, 0, sizeof hit->lowering);
+    hit->lowering.slot = hit->slot;
+    hit->stage = HIT_LOOKING;
+    return mcds__views_lower_step(&hit->lowering, hit->views, &hit->base);
+}
+
 static enum mcds__step views_count(struct views_hit *hit)
 {
     assert(hit->place == NULL);
     hit->stage = HIT_COUNTING;
-    return mcds__tally_hit_step(&hit->hit, &hit->base);
+    enum mcds__step step = mcds__tally_hit_step(&hit->hit, &hit->base);
+    return step == MCDS__DONE && hit->looks && hit->base.result == MCDS_OK ? look_at_mark(hit)
+                                                                           : step;
 }
 
 /* Whether the page is in the list is not known, but nothing has been counted: the result is that of
@@ -144,6 +157,7 @@ static enum mcds__step begin_hit(struct views_hit *hit)
 {
     assert(hit->stage == HIT_BEGIN && hit->place == NULL);
     struct mcds__operation *operation = &hit->base;
+    hit->looks = hit->looks || mcds__views_takes_look(hit->views, operation);
     if (atomic_load_explicit(entered_place(hit), memory_order_relaxed) == entered_mark(hit))
         return views_count(hit);
     hit->place = mcds__members_take(hit->views->pages, hit->slot);
@@ -169,14 +183,16 @@ static enum mcds__step views_step_hit(struct mcds__operation *operation)
     struct views_hit *hit = (struct views_hit *)operation;
     if (!mcds__settings_check_step(&hit->check, operation, &step))
         return step;
-    assert(hit->stage <= HIT_COUNTING);
+    assert(hit->stage <= HIT_LOOKING);
     switch (hit->stage) {
     case HIT_BEGIN:
         return begin_hit(hit);
     case HIT_ENTERING:
         return views_enter(hit);
+    case HIT_COUNTING:
+        return views_count(hit);
     default:
-        return mcds__tally_hit_step(&hit->hit, operation);
+        return mcds__views_lower_step(&hit->lowering, hit->views, operation);
     }
 }
 
@@ -210,6 +226,7 @@ int mcds_views_hit_start(mcds_views *views, const char *page, uint32_t n,
     hit->slot = mcds__tally_at(mcds__wall_ms(hit->base.env), views->flush_ms);
     hit->page_hash = mcds__siphash(views->hash_key, mcds_text(page));
     hit->stage = HIT_BEGIN;
+    hit->looks = false;
     hit->place = NULL;
     memcpy(hit->page, page, strlen(page) + 1);
     hit->key = mcds__views_count_key(views, hit->slot, page);

@@ -33,7 +33,8 @@ struct mcds_views {
     struct mcds__key bases;
     struct mcds__key loads;
     struct mcds__key mark;
-    _Atomic uint64_t upto;       /* the last interval included in the newest base seen */
+    _Atomic uint64_t upto;   /* the last interval included in the newest base seen */
+    _Atomic int64_t look_ns; /* when a hit looks at the mark again, on the monotonic clock */
     struct mcds__members *pages; /* the list of the pages viewed in each interval */
     /* The key of the hashes in `entered`: the pages that this handle has put into the list. With
      * it, a stranger could choose two pages with one hash, and the list would lack one. */
