@@ -33,7 +33,10 @@ extern "C" {
  * With `copies` = R the counter is kept on R servers. A flush succeeds when a majority of them
  * has stored it. A read succeeds when a majority has answered. Any minority of the servers may be
  * killed and may restart empty without loss. The next get fills a server that restarted empty;
- * until then it counts as unavailable. */
+ * until then it counts as unavailable. While one of these servers does not answer, each handle that
+ * adds and is then closed leaves an entry. After 4 000 such handles with three copies, 2 200 with
+ * five and 1 600 with seven, the adds of new handles return MCDS_UNAVAILABLE or MCDS_TIMEOUT until
+ * the server answers or has restarted. */
 typedef struct mcds_counter mcds_counter;
 
 typedef enum mcds_counter_flag {

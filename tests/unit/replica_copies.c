@@ -16,6 +16,7 @@
 
 #define SERVERS_MAX 5
 #define NEVER_MS 3600000
+#define HANDLES 1200
 
 struct cluster {
     struct server servers[SERVERS_MAX];
@@ -230,6 +231,28 @@ static void a_server_that_is_down_is_not_missed(void **state)
         CHECK_AFRESH(cluster, 3, expected);
     }
     mcds_counter_close(writer);
+    mcds_close(store);
+}
+
+/* Writers that have left keep their entries while a server is away: a command is a handle for one
+ * addition. */
+static void many_come_and_go_while_a_server_is_down(void **state)
+{
+    struct cluster *cluster = *state;
+    run(cluster, 3);
+    count_and_leave(cluster, 3, 1000);
+    server_kill(&cluster->servers[1]);
+    mcds_store *store = open_store(cluster);
+    for (int i = 0; i < HANDLES; i++) {
+        mcds_counter *writer = open_counter(store, 3);
+        add(writer, 1);
+        mcds_counter_close(writer);
+    }
+    CHECK_AFRESH(cluster, 3, 1000 + HANDLES);
+    assert_true(server_restart(&cluster->servers[1]));
+    CHECK_AFRESH(cluster, 3, 1000 + HANDLES);
+    server_kill(&cluster->servers[2]);
+    CHECK_AFRESH(cluster, 3, 1000 + HANDLES);
     mcds_close(store);
 }
 
@@ -477,6 +500,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_of_two_comes_back_empty, set_up, tear_down),
         cmocka_unit_test_setup_teardown(two_of_two_come_back_empty, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_server_that_is_down_is_not_missed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_come_and_go_while_a_server_is_down, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(without_a_majority_nothing_is_claimed, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(two_of_five_die_at_once, set_up, tear_down),

@@ -198,7 +198,7 @@ int mcds__replica_gather(const struct mcds__replica_survey *survey,
                                   &state))
             return -1;
         if (found++ == 0)
-            *state_out = state;
+            mcds__replica_copy_state(state_out, &state);
         else if (!mcds__replica_merge(state_out, &state))
             return -1;
     }

@@ -120,7 +120,7 @@ bool mcds__replica_merge(struct mcds__replica_state *state,
     if ((uint64_t)other->epoch + 2 <= state->epoch)
         return true;
     if ((uint64_t)state->epoch + 2 <= other->epoch) {
-        *state = *other;
+        mcds__replica_copy_state(state, other);
         return true;
     }
     bool later = other->epoch > state->epoch;

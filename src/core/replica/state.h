@@ -10,11 +10,16 @@
 #ifndef MCDS_CORE_REPLICA_STATE_H
 #define MCDS_CORE_REPLICA_STATE_H
 
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
 #include "base/key.h"
 
-#define MCDS__REPLICA_ENTRIES_MAX 40
+/* While a server is away, nothing is settled, and each writer that has left keeps its entry. */
+#define MCDS__REPLICA_ENTRIES_MAX 250
 /* New writers are accepted below this; the rest is for merging. */
-#define MCDS__REPLICA_ENTRIES_USUAL 24
+#define MCDS__REPLICA_ENTRIES_USUAL 200
 #define MCDS__REPLICA_ENTRY_BYTES 37
 #define MCDS__REPLICA_HEAD_BYTES 21
 #define MCDS__REPLICA_VALUE_MAX                                                                \
@@ -48,6 +53,21 @@ struct mcds__replica_state {
     uint32_t count;
     struct mcds__replica_entry entries[MCDS__REPLICA_ENTRIES_MAX]; /* by owner, rising */
 };
+
+/* Copies the entries that there are: there is room for many more. */
+static inline void mcds__replica_copy_state(struct mcds__replica_state *out,
+                                            const struct mcds__replica_state *state)
+{
+    assert(state->count <= MCDS__REPLICA_ENTRIES_MAX);
+    memcpy(out, state,
+           offsetof(struct mcds__replica_state, entries) +
+               state->count * sizeof state->entries[0]);
+}
+/* A state without entries. */
+static inline void mcds__replica_clear_state(struct mcds__replica_state *out)
+{
+    memset(out, 0, offsetof(struct mcds__replica_state, entries));
+}
 
 /* Write the state with its frame; returns the length. */
 size_t mcds__replica_encode(const struct mcds__replica_state *state, mcds_bytes key,

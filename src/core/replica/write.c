@@ -26,7 +26,7 @@ static bool replica_write_gather(struct mcds__replica *replica, struct gathering
     if (!mcds__replica_decode(value, request->key, &state))
         return false;
     if (gathering->there++ == 0) {
-        replica->state = state;
+        mcds__replica_copy_state(&replica->state, &state);
         gathering->first = value;
         gathering->alike = true;
         return true;
@@ -54,7 +54,7 @@ bool mcds__replica_adopt_survey(struct mcds__replica *replica,
 {
     assert(slot < replica->slots);
     struct gathering gathering = {{NULL, 0}, 0, false};
-    memset(&replica->state, 0, sizeof replica->state);
+    mcds__replica_clear_state(&replica->state);
     for (uint32_t i = 0; i < replica->copies; i++) {
         const mcds_request *request = mcds__replica_reply(survey, i, slot);
         see_copy(&replica->copy[i], &request->reply);
@@ -127,7 +127,7 @@ enum mcds__replica_prepared mcds__replica_prepare(struct mcds__replica_flush *fl
     if (there == 0) {
         if (replica->known && holds_of_others(replica))
             replica->reborn = true;
-        memset(state, 0, sizeof *state);
+        mcds__replica_clear_state(state);
         state->generation = replica->copies == 1 ? mcds__random_u64(replica->env) | 1 : 0;
     }
     if (replica->level)
