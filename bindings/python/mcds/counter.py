@@ -16,14 +16,17 @@ from .plan import (EPOCH, NOT_FOUND, Bytes, Plan, Seconds, Structure, as_option_
 
 @dataclasses.dataclass(frozen=True)
 class CounterValue:
-    """What a counter holds."""
+    """What a counter holds.
+
+    value   the number
+    since   when the counter was made; None for exact counters
+    reborn  it was lost and made again since this handle saw it: counts are lost
+    ttl     seconds until it expires; None: it does not expire, or the store does not report the time
+    """
 
     value: int
-    #: when the counter was made; None for exact counters
     since: Optional[datetime.datetime]
-    #: lost and made again since this handle saw it: counts are lost
     reborn: bool
-    #: seconds until it expires; None: it does not expire, or the store does not report the time
     ttl: Optional[float] = None
 
 

@@ -34,19 +34,31 @@ class LimitForm(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True)
 class LimitValue:
-    """The tokens of an identity. Times are seconds from the call."""
+    """The tokens of an identity.
 
-    remaining: int  #: tokens left in the smallest rate
-    retry: float  #: until a refused take passes; of get, until one token does; else 0
-    full: float  #: until all tokens that were taken are refilled, at most
+    remaining  tokens left in the smallest rate
+    retry      seconds until a refused take passes; of get, until one token does; else 0
+    full       seconds until all tokens that were taken are refilled, at most
+    """
+
+    remaining: int
+    retry: float
+    full: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Take(LimitValue):
-    """The answer to a take. It is true if the tokens were taken."""
+    """The answer to a take. It is true if the tokens were taken.
+
+    taken      whether the tokens were taken
+    delay      seconds that the caller must wait before it begins; 0 without patience
+    remaining  tokens left in the smallest rate
+    retry      seconds until a refused take passes; else 0
+    full       seconds until all tokens that were taken are refilled, at most
+    """
 
     taken: bool
-    delay: float  #: the caller must wait this long before it begins; 0 without patience
+    delay: float
 
     def __bool__(self) -> bool:
         return self.taken

@@ -32,14 +32,22 @@ LEASE_DEFAULT_MS = 15000
 
 @dataclasses.dataclass(frozen=True)
 class Holder:
-    """The holder of a lock."""
+    """The holder of a lock.
 
-    fence: int  #: the newest fence drawn; 0: the store has lost it
-    remaining: Optional[float]  #: seconds, unless it is renewed; None: the store does not report it
-    label: str  #: if holders share it, label and remaining are those of the last to end
-    tenure: int  #: a random number of this acquisition; a renewal keeps it
-    shared: int = 0  #: how many share the lock; 0: one holder has it alone
-    intended: bool = False  #: it is shared, and a caller waits, or has just waited, to have it alone
+    fence      the newest fence drawn; 0: the store has lost it
+    remaining  seconds until the lease ends, unless it is renewed; None: the store does not report it
+    label      of the holder. If holders share the lock, label and remaining are those of the last to end
+    tenure     a random number of this acquisition; a renewal keeps it
+    shared     how many share the lock; 0: one holder has it alone
+    intended   it is shared, and a caller waits, or has just waited, to have it alone
+    """
+
+    fence: int
+    remaining: Optional[float]
+    label: str
+    tenure: int
+    shared: int = 0
+    intended: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

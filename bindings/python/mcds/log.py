@@ -23,10 +23,15 @@ from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_al
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """An event of a log."""
+    """An event of a log.
 
-    when: datetime.datetime  #: its own time
-    filed: datetime.datetime  #: by arrival: when it arrived; else the same
+    when   its own time
+    filed  the time under which it is filed: by arrival, when it arrived; else the same as when
+    data   its bytes
+    """
+
+    when: datetime.datetime
+    filed: datetime.datetime
     data: bytes
 
 

@@ -18,13 +18,20 @@ from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_opti
 
 
 class OnceState(NamedTuple):
-    """The state of a key."""
+    """The state of a key.
 
-    state: str  #: "running", "done", or "vanished": strict work whose caller has not finished it
+    state   "running", "done", or "vanished": strict work whose caller has not finished it
+    code    the code with which the work was done; else 0
+    result  the result with which it was done; else empty
+    began   Unix time in seconds
+    until   Unix time in seconds: the end of the claim, or of the time for which the result is kept
+    """
+
+    state: str
     code: int
     result: bytes
-    began: float  #: Unix time
-    until: float  #: the end of the claim, or of the time for which the result is kept
+    began: float
+    until: float
 
 
 STATES = {lib.MCDS_ONCE_RUNNING: "running", lib.MCDS_ONCE_DONE: "done",

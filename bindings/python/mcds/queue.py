@@ -28,17 +28,30 @@ class JobState(enum.IntEnum):
 
 
 class JobEntry(NamedTuple):
-    """A job as a scan sees it."""
+    """A job as a scan sees it.
+
+    data   its bytes
+    state  waiting, delayed, claimed or dead
+    tries  claims so far
+    time   seconds until a delayed job is due, or a claim ends; else 0
+    id     of a dead job, for discard; else empty
+    """
 
     data: bytes
     state: JobState
-    tries: int  #: claims so far
-    time: float  #: seconds until a delayed job is due, or a claim ends; else 0
-    id: bytes  #: of a dead job, for discard
+    tries: int
+    time: float
+    id: bytes
 
 
 class QueueCounts(NamedTuple):
-    """How many jobs there are."""
+    """How many jobs there are.
+
+    waiting  jobs that a worker may claim now
+    delayed  jobs that a worker may claim later
+    claimed  jobs that a worker has
+    dead     jobs that were claimed too often
+    """
 
     waiting: int
     delayed: int

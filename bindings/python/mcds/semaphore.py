@@ -26,13 +26,20 @@ CALLS = Calls("semaphore", "mcds_permit *", lib.mcds_semaphore_remaining_ms,
 
 @dataclasses.dataclass(frozen=True)
 class PermitHolder:
-    """A holder of a permit."""
+    """A holder of a permit.
+
+    slot       the number of the permit, from 0
+    fence      the newest fence of the slot; 0: the store has lost it
+    remaining  seconds until the lease ends, unless it is renewed; None: the store does not report it
+    label      of the holder
+    permits    of the semaphore; a slot at or above it ends with its holder
+    """
 
     slot: int
-    fence: int  #: the newest fence of the slot; 0: the store has lost it
-    remaining: Optional[float]  #: seconds, unless it is renewed; None: the store does not report it
+    fence: int
+    remaining: Optional[float]
     label: str
-    permits: int  #: of the semaphore; a slot at or above it ends with its holder
+    permits: int
 
 
 def open_semaphore(core: Core, name: Bytes, permits: int = 0, *, ttl: Optional[Seconds] = None,

@@ -41,12 +41,18 @@ NOT_STORED: Dict[str, Tuple[str, ...]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What inspect() reports."""
+    """What inspect() reports.
 
-    severity: str  #: "fact", "advice" or "problem"
-    subject: str  #: the server, file or setting
+    severity  "fact", "advice" or "problem"
+    subject   the server, file or setting
+    what      what was found
+    fix       what to do, or "" for a fact
+    """
+
+    severity: str
+    subject: str
     what: str
-    fix: str  #: what to do, or "" for a fact
+    fix: str
 
 
 class Store(Bound):

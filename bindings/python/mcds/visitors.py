@@ -34,12 +34,12 @@ class VisitorsValue:
     reborn       a key was lost and made again: hits are lost
     """
 
-    closed: int  #: in the last complete period
-    current: int  #: in the current period so far
-    estimate: float  #: in the last period_ms before now
-    error: float  #: one standard deviation of the estimate
-    provisional: bool  #: closed may still grow
-    reborn: bool  #: a key was lost and made again: hits are lost
+    closed: int
+    current: int
+    estimate: float
+    error: float
+    provisional: bool
+    reborn: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,11 +53,11 @@ class OnlineValue:
     reborn    a key was lost and made again: beats are lost
     """
 
-    closed: int  #: active in the closed buckets
-    current: int  #: active in the current bucket and in none of the closed ones
-    estimate: float  #: active in the length of the window before now
-    error: float  #: one standard deviation of the estimate
-    reborn: bool  #: a key was lost and made again: beats are lost
+    closed: int
+    current: int
+    estimate: float
+    error: float
+    reborn: bool
 
 
 def open_visitors(core: Core, name: Bytes, *, period: Optional[Seconds] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import doctest
 import inspect
 import re
@@ -46,6 +47,19 @@ def test_docstrings() -> None:
 def test_every_public_name_is_documented() -> None:
     assert [name for name, public in objects() if not public.__doc__
             and not name.rpartition(".")[2].startswith("_")] == []
+
+
+def fields_of(public: Any) -> Tuple[str, ...]:
+    if dataclasses.is_dataclass(public):
+        return tuple(field.name for field in dataclasses.fields(public))
+    return tuple(getattr(public, "_fields", ())) if inspect.isclass(public) else ()
+
+
+def test_help_explains_each_field_of_a_result() -> None:
+    results = {name: fields for name in mcds.__all__ if (fields := fields_of(getattr(mcds, name)))}
+    assert len(results) >= 10
+    assert [f"{name}.{field}" for name, fields in results.items() for field in fields
+            if not re.search(rf"^ *{field}  +\S", getattr(mcds, name).__doc__, re.M)] == []
 
 
 def blocks(document: Path) -> List[str]:
