@@ -128,7 +128,7 @@ static void end_row(struct reading *reading, struct row *row, int result)
     row->took_ns = clock_ns() - row->begun_ns;
     if (result != MCDS_OK && !(result == MCDS_LOST && is_queue(row))) {
         forget(row);
-        if (result == MCDS_UNAVAILABLE || result == MCDS_TIMEOUT)
+        if (is_unanswered(result))
             rows_note_trouble(reading, &row->command);
         else if (result < 0) { /* dropped, or made again with other options */
             row->command.noun->close(row->handle);

@@ -158,7 +158,8 @@
     E(WRITER_NO_CAPACITY, DISK_FULL, ENOSPC, "no room on the disk for its -writer file; make room") \
     E(WRITER_NO_MEMORY, NO_MEMORY, ENOMEM, "this process has no memory for its -writer file")       \
     E(WRITER_READ_ONLY, NO_PERMISSION, EACCES, "this user may not write its -writer file")          \
-    X(MAP_FULL, STORE_FULL, "the file is at its limit, map_max in the store's URI; raise it")  \
+    X(MAP_FULL, STORE_FULL,                                                                    \
+      "the file is at its limit, map_max in the store's URI; raise it, or drop something")     \
     X(LONG_TRANSACTION, TOO_BIG, "too many pages in one transaction")                          \
     X(READERS_FULL, FILE_IN_USE,                                                               \
       "all places for readers of the file are taken by other processes")                       \

@@ -295,7 +295,7 @@ static const struct row rows[] = {
       .verb = "push",
       .peer = "/tmp/mcds-causes-*/store"},
      "list 'l': push: /tmp/mcds-causes-*/store: the file is at its limit, map_max in the "
-     "store's URI; raise it"},
+     "store's URI; raise it, or drop something"},
     {add_to_a_full_disk,
      {.result = MCDS_FULL,
       .cause = MCDS_CAUSE_DISK_FULL,

@@ -73,7 +73,7 @@ static enum mcds__step take_mark(struct mcds__views_lowering *lowering, mcds_vie
 }
 
 /* Another client has set it since: that may be a flush that was begun before. */
-static enum mcds__step take_setting(struct mcds__views_lowering *lowering, mcds_views *views,
+static enum mcds__step take_lowered(struct mcds__views_lowering *lowering, mcds_views *views,
                                     struct mcds__operation *operation)
 {
     if (lowering->request.reply.outcome == MCDS_OUT_EXISTS && lowering->tries < TRIES_MAX)
@@ -91,6 +91,6 @@ enum mcds__step mcds__views_lower_step(struct mcds__views_lowering *lowering, mc
     case LOWER_READING:
         return take_mark(lowering, views, operation);
     default:
-        return take_setting(lowering, views, operation);
+        return take_lowered(lowering, views, operation);
     }
 }
