@@ -222,6 +222,15 @@ def closed(noun: str = "", name: bytes = b"") -> Invalid:
     return error
 
 
+def of_another(opened: Any, verb: str, thing: str, other: Any) -> Invalid:
+    """The error of a call with a thing that belongs to a structure of another name."""
+    error = Invalid()
+    error.result, error.cause = lib.MCDS_INVALID, "BAD_LEASE"
+    locate(error, opened.noun, shown_name(opened.name), verb,
+           f"the {thing} belongs to {other.noun} '{shown_name(other.name)}'; pass it to a call on that {other.noun}")
+    return error
+
+
 def brief(data: object) -> str:
     """The repr of a value, at most 60 characters."""
     shown = repr(data)

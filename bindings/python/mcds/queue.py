@@ -11,7 +11,7 @@ from .arguments import check_type
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_text
-from .errors import Error, brief, error_of
+from .errors import Error, brief, error_of, of_another
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
                    as_short_ms, as_short_option_ms, awaited, encode_name, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
@@ -163,11 +163,13 @@ class QueuePlans(Structure):
         back. The job loses a try. At its last try, it is pushed again. If the reply to that
         request is late, the job is due again after `visible`.
 
-        after  a job of this worker, which is done: the same request says so. Its `was_lost` then
-               says whether its claim had ended before
+        after  a job of this queue that this worker has done: the same request says so. Its
+               `was_lost` then says whether its claim had ended before
         """
         if after is not None:
             check_type(after, JobBase, "after")
+            if after._plans._opened.name != self._opened.name:
+                raise of_another(self._opened, "next", "job", after._plans._opened)
         value = new_value()
         job = ffi.new("mcds_job *", after._job[0] if after is not None else {})
 

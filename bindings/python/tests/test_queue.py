@@ -71,6 +71,21 @@ def test_a_worker_learns_that_its_claim_had_ended(s: mcds.Store, opener: Opener)
         assert jobs.next(after=job) is None and not job.was_lost and not job.held
 
 
+def test_a_job_of_another_queue_is_not_ended(s: mcds.Store) -> None:
+    jobs, others = s.queue("jobs", may_lose=True), s.queue("others", may_lose=True)
+    jobs.push("a")
+    others.push_many(["b", "c"])
+    job = jobs.next()
+    with pytest.raises(mcds.Invalid, match="the job belongs to queue 'jobs'"):
+        others.next(after=job)
+    with s.pipeline() as p:
+        with pytest.raises(mcds.Invalid, match="the job belongs to queue 'jobs'"):
+            p.queue("others", may_lose=True).next(after=job)
+    assert job.held and not job.was_lost and others.count() == (2, 0, 0, 0)
+    job.done()
+    assert jobs.count() == (0, 0, 0, 0)
+
+
 def test_a_queue_of_stripes(s: mcds.Store, opener: Opener) -> None:
     jobs = s.queue("jobs", may_lose=True, stripes=2)
     assert jobs.next() is None and s.made_with("queue", "jobs") is None
