@@ -451,6 +451,82 @@ static void erase_on(const struct cluster *cluster, const struct mcds__replica *
     mcds_close(store);
 }
 
+/* Put a slot with entries of `count` writers that have left, each of 1, on server `i`. */
+static void put_slot(const struct cluster *cluster, const struct mcds__replica *replica,
+                     uint32_t slot, uint32_t count, uint32_t i)
+{
+    static struct mcds__replica_state state;
+    static uint8_t bytes[MCDS__REPLICA_VALUE_MAX];
+    mcds_bytes key = mcds__key_bytes(&replica->keys[slot]);
+    mcds__replica_clear_state(&state);
+    for (uint32_t owner = 1; owner <= count; owner++) {
+        struct mcds__replica_entry *entry = mcds__replica_insert(&state, owner);
+        assert_non_null(entry);
+        entry->version = 1;
+        entry->mine = 1;
+        entry->seen_s = mcds__wall_s(mcds_env_system());
+        entry->flags = MCDS__REPLICA_LEFT;
+    }
+    mcds_store *store = open_server(cluster, i);
+    size_t length = mcds__replica_encode(&state, key, bytes);
+    ask(store, (mcds_request){.command = MCDS_SET, .key = key, .value = {bytes, length}});
+    mcds_close(store);
+}
+
+static void open_replica(struct mcds__replica *replica)
+{
+    memset(replica, 0, sizeof *replica);
+    assert_true(mcds__replica_open(replica, mcds_env_system(), "mcds", "orders", 3));
+}
+
+/* While a server was away, all slots have become full. When it is back, they are settled. */
+static void full_slots_are_settled(void **state)
+{
+    struct cluster *cluster = *state;
+    static struct mcds__replica replica;
+    run(cluster, 3);
+    count_and_leave(cluster, 3, 1000);
+    open_replica(&replica);
+    int64_t expected = 0;
+    for (uint32_t slot = 0; slot < replica.slots; slot++) {
+        for (uint32_t i = 0; i < 3; i++)
+            put_slot(cluster, &replica, slot, MCDS__REPLICA_ENTRIES_USUAL, i);
+        expected += MCDS__REPLICA_ENTRIES_USUAL;
+    }
+    CHECK_AFRESH(cluster, 3, expected);
+    mcds_store *store = open_store(cluster);
+    for (int i = 0; i < HANDLES; i++) {
+        mcds_counter *writer = open_counter(store, 3);
+        add(writer, 1);
+        mcds_counter_close(writer);
+    }
+    CHECK_AFRESH(cluster, 3, expected + HANDLES);
+    mcds_close(store);
+    mcds__replica_close(&replica);
+}
+
+/* A writer has died after it had reached one server: what a get has shown is kept. */
+static void what_a_get_shows_stays(void **state)
+{
+    struct cluster *cluster = *state;
+    static struct mcds__replica replica;
+    run(cluster, 3);
+    count_and_leave(cluster, 3, 1000);
+    open_replica(&replica);
+    for (uint32_t slot = 0; slot < replica.slots; slot++)
+        put_slot(cluster, &replica, slot, 3, 0);
+    mcds_store *store = open_store(cluster);
+    mcds_counter *reader = open_counter(store, 3);
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    CHECK(MCDS_OK, mcds_counter_get(reader, &value));
+    assert_in_range(value.value, 3 * (replica.slots - 1), 1000 + 3 * replica.slots);
+    server_kill(&cluster->servers[0]);
+    CHECK_AFRESH(cluster, 3, value.value);
+    mcds_counter_close(reader);
+    mcds_close(store);
+    mcds__replica_close(&replica);
+}
+
 /* What a new handle reads; 0 where there is no counter. */
 static int64_t read_afresh(const struct cluster *cluster)
 {
@@ -471,8 +547,7 @@ static void beside_a_drop_nothing_comes_back(void **state)
     struct cluster *cluster = *state;
     static struct mcds__replica replica;
     run(cluster, 3);
-    memset(&replica, 0, sizeof replica);
-    assert_true(mcds__replica_open(&replica, mcds_env_system(), "mcds", "orders", 3));
+    open_replica(&replica);
     count_and_leave(cluster, 3, 1000);
     mcds_store *store = open_store(cluster);
     mcds_counter *counter = open_counter(store, 3);
@@ -510,6 +585,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_counter_keeps_its_copies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(its_root_is_found_in_each_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_majority_none_is_denied, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(full_slots_are_settled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_get_shows_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(beside_a_drop_nothing_comes_back, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,15 @@ class Core:
                 self._opened.popitem(last=False)
             return opened
 
+    def forget(self, opened: Opened) -> None:
+        """The next open makes a new handle: this one has found a loss, and reports it at each call."""
+        with self._lock:
+            for key, one in self._opened.items():
+                if one is opened:
+                    del self._opened[key]
+                    self._adopted.add(opened)
+                    return
+
     def adopt(self, opened: Opened) -> Opened:
         """Close a handle that nobody else opens with the store."""
         with self._lock:

@@ -15,7 +15,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable
 from ._binding import ffi, lib
 from .arguments import NotBytes, fitting, located, mistyped, narrowed, outside
 from .core import Bound, Opened
-from .errors import Error, Invalid, NotFound, brief, error_of, locate, message_of, shown_name
+from .errors import Error, Invalid, Lost, NotFound, brief, error_of, locate, message_of, shown_name
 from .handle import new_place
 from .helping import shows, with_method
 
@@ -145,6 +145,8 @@ class Plan(Generic[T]):
         if self.made_by is None:
             return error
         structure, build, args, kwargs = self.made_by
+        if isinstance(error, Lost):
+            structure._runner._core.forget(structure._opened)
         if isinstance(error, Error):
             if error.result > 0 and not error.noun:
                 reason = structure.absent if isinstance(error, NotFound) else ""

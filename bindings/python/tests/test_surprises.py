@@ -282,3 +282,35 @@ def test_help_shows_what_is_called() -> None:
     assert str(inspect.signature(mcds.Table.has)) == "(self, key: 'Bytes') -> 'bool'"
     assert str(inspect.signature(mcds.AioTable.has)) == "(self, key: 'Bytes') -> 'Awaitable[bool]'"
     assert str(inspect.signature(mcds.PipelineTable.has)) == "(self, key: 'Bytes') -> 'Result[bool]'"
+
+
+def test_opened_again_after_a_loss(s: mcds.Store, opener: Opener) -> None:
+    """`open it again to accept that` is what the message says: the store keeps no handle that has found a loss."""
+    def lose() -> None:
+        with opener() as other:
+            assert other.counter("a").drop()
+
+    first = s.counter("a", strict=True)
+    assert first.add() == 1
+    lose()
+    with pytest.raises(mcds.Lost, match="open it again"):
+        first.add()
+    again = s.counter("a", strict=True)
+    assert again.add() == 1 and s.counter("a", strict=True).add() == 2
+    lose()
+    with pytest.raises(mcds.Lost, match="open it again"):
+        with s.pipeline() as p:
+            p.counter("a", strict=True).add()
+    assert s.counter("a", strict=True).add() == 1
+
+
+def test_opened_again_after_a_loss_in_a_loop(s: mcds.Store, opener: Opener) -> None:
+    async def main() -> None:
+        assert await s.aio.counter("a", strict=True).add() == 1
+        with opener() as other:
+            assert other.counter("a").drop()
+        with pytest.raises(mcds.Lost, match="open it again"):
+            await s.aio.counter("a", strict=True).add()
+        assert await s.aio.counter("a", strict=True).add() == 1
+
+    asyncio.run(main())

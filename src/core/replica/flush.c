@@ -176,7 +176,7 @@ static enum mcds__step replica_flush_ask_write(struct mcds__replica_flush *flush
 /* Choose a slot: one that a writer has left, else one that does not exist, else the one with
  * the fewest writers. Returns false if something is damaged. */
 static bool choose_slot(struct mcds__replica_flush *flush, struct mcds__operation *operation,
-                        uint32_t *slot_out)
+                        uint32_t most, uint32_t *slot_out)
 {
     const struct mcds__replica *replica = flush->replica;
     uint32_t now_s = mcds__wall_s(replica->env);
@@ -190,7 +190,7 @@ static bool choose_slot(struct mcds__replica_flush *flush, struct mcds__operatio
         assert(there <= (int)replica->copies);
         uint32_t writers = there > 0 ? mcds__replica_writers(&state, now_s, 0) : 0;
         uint32_t rank = there == 0 ? 1 : 2 * writers;
-        if (there > 0 && state.count >= MCDS__REPLICA_ENTRIES_USUAL)
+        if (there > 0 && state.count >= most)
             rank = UINT32_MAX - 1;
         if (rank < best_rank) {
             best_rank = rank;
@@ -296,7 +296,10 @@ static enum mcds__step replica_flush_take_survey(struct mcds__replica_flush *flu
         operation->detail = MCDS__WHY(NO_COMPARE_AND_SET);
         return replica_flush_fail(flush, operation, MCDS_UNSUPPORTED);
     }
-    if (!choose_slot(flush, operation, &slot))
+    bool all_answer = true;
+    for (uint32_t i = 0; i < flush->replica->copies; i++)
+        all_answer = all_answer && servers[i] != MCDS__REPLICA_SILENT;
+    if (!choose_slot(flush, operation, mcds__replica_room(all_answer), &slot))
         return replica_flush_fail(flush, operation, MCDS_CORRUPT);
     replica_flush_claim(flush, operation, slot);
     flush->wants_head = verdict != MCDS__REPLICA_LOST;

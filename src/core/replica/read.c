@@ -3,7 +3,8 @@
  *   SURVEY     get all slots
  *   TOMBSTONE  get the tombstones of a drop, when the own entry is missing
  *   YOUNG      get the tombstones, before anything is filled
- *   FILL       add or cas each copy of a slot that is missing or old
+ *   FILL       add or cas each copy of a slot that is missing or old; if no majority has all that was
+ *              added up, SURVEY again where a copy has changed meanwhile
  *   FOUND      add the head to servers that hold all slots again */
 #include <assert.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 
 /* A reader updates a copy that is older than this. Before that, its writer probably does. */
 #define LAG_S 2
+/* Surveys of one read. Others that write meanwhile also merge what they find. */
+#define ROUNDS_MAX 4
 #define VALUES_MAX ((size_t)MCDS_BATCH_MAX * MCDS__REPLICA_VALUE_MAX)
 
 enum { BEGIN, SURVEY, TOMBSTONE, YOUNG, FILL, FOUND };
@@ -108,6 +111,24 @@ static bool fill_copy(struct mcds__replica_read *read, uint32_t copy, uint32_t s
     return true;
 }
 
+/* Whether a majority of the copies holds this state. If not, its writer may have died between the
+ * copies, and the value that is read could fall back when one server is lost. */
+static bool is_on_majority(struct mcds__replica_read *read, struct mcds__operation *operation,
+                           uint32_t slot, mcds_bytes value)
+{
+    const struct mcds__replica *replica = read->survey.replica;
+    uint32_t count = 0;
+    for (uint32_t copy = 0; copy < replica->copies; copy++) {
+        if (read->servers[copy] != MCDS__REPLICA_WHOLE)
+            continue;
+        mcds_bytes holds = mcds__operation_value(
+            operation, mcds__replica_reply(&read->survey, copy, slot));
+        count += holds.length == value.length &&
+                 memcmp(holds.data, value.data, value.length) == 0;
+    }
+    return count > replica->copies / 2;
+}
+
 /* Find the entries that the copies of a slot lack. */
 static void compare_copies(struct mcds__replica_read *read, struct mcds__operation *operation,
                            uint32_t slot, uint32_t now_s)
@@ -120,7 +141,9 @@ static void compare_copies(struct mcds__replica_read *read, struct mcds__operati
     if (mcds__replica_gather(&read->survey, operation, slot, &state) <= 0)
         return;
     size_t length = mcds__replica_encode(&state, mcds__key_bytes(&replica->keys[slot]), value);
-    bool lags = (uint64_t)mcds__replica_newest_s(&state) + LAG_S < now_s;
+    bool is_kept = is_on_majority(read, operation, slot, (mcds_bytes){value, length});
+    bool lags = (uint64_t)mcds__replica_newest_s(&state) + LAG_S < now_s || !is_kept;
+    read->is_unkept = read->is_unkept || !is_kept;
     for (uint32_t copy = 0; copy < replica->copies; copy++) {
         bool empty = read->servers[copy] == MCDS__REPLICA_EMPTY;
         if (!empty && !(lags && read->servers[copy] == MCDS__REPLICA_WHOLE))
@@ -204,14 +227,28 @@ static enum mcds__step replica_read_take_young(struct mcds__replica_read *read,
                : replica_read_fill(read, operation);
 }
 
+static void read_begin_round(struct mcds__replica_read *read)
+{
+    read->stage = BEGIN;
+    read->values.length = 0;
+    read->repairs = 0;
+    read->is_unkept = false;
+}
+
 static enum mcds__step take_fill(struct mcds__replica_read *read,
                                  struct mcds__operation *operation)
 {
     assert(read->repairs > 0 && read->repairs <= MCDS_BATCH_MAX);
+    bool is_done = true;
     for (uint32_t i = 0; i < read->repairs; i++)
-        if (read->requests[i].reply.outcome != MCDS_OUT_OK)
+        if (read->requests[i].reply.outcome != MCDS_OUT_OK) {
             read->filled[read->requests[i].copy] = false;
-    return ask_heads(read, operation);
+            is_done = false;
+        }
+    if (is_done || !read->is_unkept || ++read->rounds >= ROUNDS_MAX)
+        return ask_heads(read, operation);
+    read_begin_round(read);
+    return replica_read_ask_survey(read, operation);
 }
 
 /* The store holds nothing; the handle may still hold a contribution. The mutex is held. */
@@ -308,6 +345,7 @@ void mcds__replica_read_begin(struct mcds__replica_read *read, struct mcds__repl
     read->survey.replica = replica;
     read->stage = BEGIN;
     read->is_lost = false;
+    read->rounds = 0;
     mcds__buffer_init(&read->values, replica->env, VALUES_MAX);
 }
 
@@ -322,8 +360,7 @@ enum mcds__step mcds__replica_read_step(struct mcds__replica_read *read,
     assert(read->stage <= FOUND);
     switch (read->stage) {
     case BEGIN:
-        read->values.length = 0;
-        read->repairs = 0;
+        read_begin_round(read);
         return replica_read_ask_survey(read, operation);
     case SURVEY:
         return replica_read_take_survey(read, operation);

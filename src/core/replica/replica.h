@@ -202,7 +202,9 @@ struct mcds__replica_read {
     int64_t value; /* out: including what this handle has not flushed */
     bool reborn;   /* out: something was lost */
     uint8_t stage; /* private, as all that follow */
-    bool is_lost;  /* the own entry is missing, and not because of a drop */
+    uint8_t rounds;
+    bool is_lost;   /* the own entry is missing, and not because of a drop */
+    bool is_unkept; /* no majority of the copies has all that was added up */
     uint64_t owner;
     uint32_t repairs;
     mcds_request tombstones[MCDS__REPLICA_COPIES_MAX];

@@ -18,7 +18,8 @@
 
 /* While a server is away, nothing is settled, and each writer that has left keeps its entry. */
 #define MCDS__REPLICA_ENTRIES_MAX 250
-/* New writers are accepted below this; the rest is for merging. */
+/* New writers are accepted below this; the rest is for merging, and for those that come when all
+ * servers answer again: with them, the copies become equal, and what has left is settled. */
 #define MCDS__REPLICA_ENTRIES_USUAL 200
 #define MCDS__REPLICA_ENTRY_BYTES 37
 #define MCDS__REPLICA_HEAD_BYTES 21
@@ -62,6 +63,11 @@ static inline void mcds__replica_copy_state(struct mcds__replica_state *out,
     memcpy(out, state,
            offsetof(struct mcds__replica_state, entries) +
                state->count * sizeof state->entries[0]);
+}
+/* The number of entries below which a new writer is accepted. */
+static inline uint32_t mcds__replica_room(bool all_answer)
+{
+    return all_answer ? MCDS__REPLICA_ENTRIES_MAX : MCDS__REPLICA_ENTRIES_USUAL;
 }
 /* A state without entries. */
 static inline void mcds__replica_clear_state(struct mcds__replica_state *out)

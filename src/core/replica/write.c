@@ -130,6 +130,7 @@ enum mcds__replica_prepared mcds__replica_prepare(struct mcds__replica_flush *fl
         mcds__replica_clear_state(state);
         state->generation = replica->copies == 1 ? mcds__random_u64(replica->env) | 1 : 0;
     }
+    uint32_t most = mcds__replica_room(count_sight(replica, MCDS__REPLICA_UNSEEN) == 0);
     if (replica->level)
         mcds__replica_compact(state, now_s);
     replica->level = false;
@@ -139,7 +140,7 @@ enum mcds__replica_prepared mcds__replica_prepare(struct mcds__replica_flush *fl
         resign(flush);
         return MCDS__REPLICA_RESIGNED;
     }
-    if (entry == NULL && (replica->known || state->count < MCDS__REPLICA_ENTRIES_USUAL))
+    if (entry == NULL && (replica->known || state->count < most))
         entry = mcds__replica_insert(state, replica->owner);
     if (entry == NULL)
         return MCDS__REPLICA_CROWDED;
