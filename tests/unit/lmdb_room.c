@@ -238,7 +238,7 @@ static void large_values_leave_a_full_map(void **state)
     while ((result = put_big(table, count)) == MCDS_OK)
         count++;
     assert_int_equal(result, MCDS_FULL);
-    assert_in_range(count, 40, 100);
+    assert_in_range(count, 40, 120); /* a transaction may pass the limit, and keys differ */
     for (uint32_t i = 0; i < count; i++)
         if (mcds_table_remove(table, name_of(name, 0, i), NULL) != MCDS_OK)
             fail_msg("%u of %u: %s", (unsigned)i, (unsigned)count, mcds_errmsg());
