@@ -14,7 +14,7 @@ from .cache import Cache, open_cache
 from .core import Bound, Core
 from .counter import Counter, SumCounter, open_counter, open_exact, open_striped
 from .encoding import encode_text
-from .errors import check, closed, shown_name, text
+from .errors import brief, check, closed, shown_name, text
 from .ids import Ids, open_ids
 from .limit import Limit, open_limit
 from .list import List, open_list
@@ -152,8 +152,10 @@ class Store(Bound):
         >>> s.made_with("set", "votes")
         {'form': 1}
         """
-        if noun not in NOT_STORED:
-            raise ValueError(f"{noun}: no options are stored with it, or C does not read them")
+        if not isinstance(noun, str) or noun not in NOT_STORED:
+            *nouns, last = NOT_STORED
+            raise ValueError(f"noun must be one of {', '.join(nouns)} and {last}, whose options are stored, "
+                             f"not {brief(noun)}")
         options = new_options(f"mcds_{noun}_options")
         code = getattr(lib, f"mcds_{noun}_made_with")(self._core.handle, encode_text(name, "name"), options)
         if code == lib.MCDS_NOT_FOUND:

@@ -11,6 +11,9 @@ OPTIONS = {"lease_ms": "ttl", "hold_ms": "seconds", **{f"{name}_ms": name for na
     "timeout", "ttl", "visible", "wait", "when", "width")}}
 #: Other names of C.
 NAMES = {"MCDS_QUEUE_MAY_LOSE": "may_lose=True", "rate_count": "the number of rates",
+         "more than late_ms": "more than the log's option late",
+         "more than ahead_ms": "more than the log's option ahead",
+         "twice spread_ms": "twice the option spread",
          " or MCDS_COUNTER_FLUSH_EACH": "",
          "the form MCDS_SET_PLAIN": "set()", "the form MCDS_SET_BAG": "bag()",
          "the form MCDS_SET_LIST": "sequence()"}

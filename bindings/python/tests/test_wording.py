@@ -132,6 +132,23 @@ def test_an_argument_of_another_type(call: Callable[[Any], object], said: str) -
     assert str(caught.value) == said
 
 
+def test_the_noun_of_made_with_is_named() -> None:
+    wrong: List[Any] = ["", "x", "table", 5, None, []]
+    with mcds.open("memory:") as s:
+        for noun in wrong:
+            assert sentence(lambda: s.made_with(noun, "x")) == (
+                "noun must be one of counter, visitors, online, views, set, ids, semaphore and queue, whose options "
+                f"are stored, not {noun!r}")
+
+
+def test_options_of_a_log_are_named() -> None:
+    with mcds.open("memory:") as s:
+        said = sentence(lambda: s.log("g").put("x", when=5))
+        assert "more than the log's option late before this machine's clock" in said and "at most 60 s" in said
+        said = sentence(lambda: s.log("g").put("x", when=9e9))
+        assert "more than the log's option ahead after this machine's clock" in said and "at most 5 s" in said
+
+
 U32, U64 = (f"0 to {2 ** bits - 1}" for bits in (32, 64))
 I64 = f"{-2 ** 63} to {2 ** 63 - 1}"
 #: Of an add to a counter.
