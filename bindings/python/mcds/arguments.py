@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, SupportsIndex, Tuple
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, SupportsIndex, Tuple
 
 from ._binding import ffi, lib
 from .errors import Invalid, locate, message_of, shown_name, text
@@ -22,7 +22,15 @@ OTHERS = ("_Bool", "char", "float", "double")
 Typed = Tuple[str, Any, Any]
 
 
-class NotBytes(str):
+class Misfit(str):
+    """What an argument must be: the message of a TypeError or a ValueError, before the structure is known."""
+
+    def reason(self, called: Callable[..., Any], *given: Any) -> str:
+        """What is wrong, with the argument."""
+        return self
+
+
+class NotBytes(Misfit):
     """The message of a TypeError for what is neither bytes nor str."""
 
     data: object
@@ -45,14 +53,60 @@ class NotBytes(str):
         return self
 
 
-def located(error: TypeError, build: Callable[..., Any], structure: Any, *given: Any) -> TypeError:
-    """The error with the structure, the method that makes a plan, and its argument, if that is no bytes."""
+def misfit_of(error: Exception) -> Optional[Misfit]:
+    """What the error says about an argument; None: it is another error."""
     said = error.args[0] if error.args else None
-    if not isinstance(said, NotBytes):
-        return with_method(error, type(structure), build)
-    opened = structure._opened
-    return TypeError(message_of(opened.noun, shown_name(opened.name), build.__name__.lstrip("_"),
-                                said.reason(build, structure, *given)))
+    return said if isinstance(said, Misfit) else None
+
+
+def located(error: Exception, build: Callable[..., Any], structure: Any, *given: Any) -> Exception:
+    """The error with the structure, the method that makes a plan, and its argument."""
+    said = misfit_of(error)
+    if said is not None:
+        opened = structure._opened
+        verb = build.__name__.strip("_").removesuffix("_plan")
+        return type(error)(message_of(opened.noun, shown_name(opened.name), verb,
+                                      said.reason(build, structure, *given)))
+    return with_method(error, type(structure), build) if isinstance(error, TypeError) else error
+
+
+def is_integer(value: object) -> bool:
+    """Whether operator.index() accepts it. What has only __int__ may lose a part, as a Decimal does."""
+    return hasattr(type(value), "__index__")
+
+
+def as_integer(value: SupportsIndex, name: str, must: str = "must be") -> int:
+    """The argument `name`, an integer. C would take the result of __int__ too."""
+    if isinstance(value, int):
+        return value
+    if not is_integer(value):
+        raise TypeError(Misfit(f"{name} {must} an integer, not {type(value).__name__}"))
+    return operator.index(value)
+
+
+def check_elements(elements: object, name: str, must: str = "must be") -> None:
+    """Refuse the argument `name` if it is not iterable. A text is, but its letters are not what was meant."""
+    is_text = isinstance(elements, (str, bytes, bytearray, memoryview))
+    if is_text or not (hasattr(type(elements), "__iter__") or hasattr(type(elements), "__getitem__")):
+        raise TypeError(Misfit(f"{name} {must} several bytes or str, such as a list of them, "
+                               f"not {'one ' if is_text else ''}{type(elements).__name__}"))
+
+
+def located_opening(error: Exception, opener: Callable[..., Any], runner: Any, args: Tuple[Any, ...],
+                    kwargs: Mapping[str, Any]) -> Exception:
+    """The error with the structure that was to be opened, if it has a name."""
+    said = misfit_of(error)
+    if said is None:
+        return with_method(error, type(runner), opener) if isinstance(error, TypeError) else error
+    reason = said.reason(opener, runner._core, args, kwargs)
+    name = kwargs["name"] if "name" in kwargs else args[0]
+    if not isinstance(name, (str, bytes, bytearray, memoryview)):
+        return type(error)(reason)
+    noun = opener.__name__.removeprefix("open_")
+    if not hasattr(lib, f"mcds_{noun}_open"):  # a form of another one
+        noun = opener.__module__.rpartition(".")[2]
+    shown = name if isinstance(name, str) else shown_name(bytes(name))
+    return type(error)(message_of(noun, shown, "", reason))
 
 
 def check_function(function: object, name: str) -> None:
@@ -122,16 +176,8 @@ def outside(values: Iterable[Typed]) -> Optional[Outside]:
     """The first number that its type cannot hold."""
     for name, kind, value in (leaf for one in values for leaf in leaves(*one)):
         span = range_of(kind)
-        if span is not None and isinstance(value, SupportsIndex) and not span[0] <= operator.index(value) <= span[1]:
+        if span is not None and is_integer(value) and not span[0] <= operator.index(value) <= span[1]:
             return Outside(name, *span, operator.index(value), f"{span[0]} to {span[1]}")
-    return None
-
-
-def mistyped(values: Iterable[Typed]) -> Optional[str]:
-    """What is wrong with the first value that is no integer, but must be one."""
-    for name, kind, value in (leaf for one in values for leaf in leaves(*one)):
-        if range_of(kind) is not None and not isinstance(value, SupportsIndex):
-            return f"{OPTIONS.get(name, name)} must be an integer, not {type(value).__name__}"
     return None
 
 
@@ -146,7 +192,7 @@ def fitting(kind: Any, value: Any) -> Any:
     if kind.kind == "struct" and isinstance(value, tuple):
         return tuple(fitting(field.type, one) for (_, field), one in zip(kind.fields, value))
     span = range_of(kind)
-    if span is None or not isinstance(value, SupportsIndex) or span[0] <= operator.index(value) <= span[1]:
+    if span is None or not is_integer(value) or span[0] <= operator.index(value) <= span[1]:
         return value
     return span[0] if operator.index(value) < span[0] < 0 else span[1]
 

@@ -6,7 +6,7 @@ import builtins
 from typing import Any, Callable, Iterable, Iterator, Optional
 
 from ._binding import ffi, lib
-from .arguments import check_function
+from .arguments import check_elements, check_function
 from .core import Core, Opened
 from .encoding import encode_returned, encoded
 from .errors import check, error_of
@@ -39,7 +39,9 @@ def mcds_py_change(context: Any, old: Any, old_count: int, fresh: Any) -> int:
     try:
         elements = [bytes(ffi.buffer(old[i].data, old[i].length)) if old[i].length > 0 else b""
                     for i in range(old_count)]
-        for element in changing.change(elements):
+        changed = changing.change(elements)
+        check_elements(changed, "change", "must return")
+        for element in changed:
             check(lib.mcds_elements_add(fresh, as_bytes(encode_returned(element, "change"))))
     except BaseException as error:
         return changing.failed(error)
@@ -69,14 +71,14 @@ class ArrayPlans(Structure):
 
     def _set(self, elements: Iterable[Bytes]) -> Plan[None]:
         """Set the whole array."""
-        array, kept = as_array(elements)
+        array, kept = as_array(elements, "elements")
         return Plan(lib.mcds_array_set, lib.mcds_array_set_start,
                     (self._opened.handle, array, len(kept)), take_none, (array, kept))
 
     def _change(self, add: Iterable[Bytes] = (), remove: Iterable[Bytes] = ()) -> Plan[None]:
         """Remove the first element equal to each of `remove`, then add those of `add`."""
-        added, kept_added = as_array(add)
-        removed, kept_removed = as_array(remove)
+        added, kept_added = as_array(add, "add")
+        removed, kept_removed = as_array(remove, "remove")
 
         def take(code: int, out: Any) -> None:
             if code not in (0, lib.MCDS_NOT_FOUND):

@@ -7,13 +7,13 @@ from typing import (Any, Awaitable, Callable, Iterable, Iterator, Optional, Para
                     Type, TypeVar)
 
 from ._binding import ffi, lib
-from .arguments import check_awaitable, check_function
+from .arguments import as_integer, check_awaitable, check_function
 from .block import to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_returned
 from .errors import Io, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
-                   as_option_ms, as_short_ms, as_short_option_ms, awaited, encode, encode_name,
+                   as_option_ms, as_required_ms, as_short_ms, as_short_option_ms, awaited, encode, encode_name,
                    keep_raised, new_options, new_value, read_value, started, take_found, take_none,
                    waiting)
 
@@ -24,14 +24,6 @@ Fill = Callable[[bytes], Optional[Bytes]]
 AwaitedFill = Callable[[bytes], Awaitable[Optional[Bytes]]]
 #: What the callback returns where the program's function has raised.
 RAISED = 1 << 20
-
-
-def as_tags(tags: Iterable[Bytes]) -> Tuple[Any, Any]:
-    """An array of tags. A text is iterable too, but its letters are not what was meant: a forget of
-    the whole text would miss the value."""
-    if isinstance(tags, (str, bytes, bytearray, memoryview)):
-        raise TypeError(f"tags are several bytes or str, such as [tag], not one {type(tags).__name__}")
-    return as_array(tags)
 
 
 class Filling:
@@ -98,7 +90,7 @@ def open_cache(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None,
     options = {"ttl_ms": as_option_ms(ttl, "ttl"), "stale_ms": as_ms(stale, "stale"),
                "nothing_ms": as_option_ms(nothing, "nothing"), "fill_ms": as_short_option_ms(fill, "fill"),
                "wait_ms": as_short_option_ms(wait, "wait"), "failed_ms": as_short_option_ms(failed, "failed"),
-               "jitter": jitter}
+               "jitter": as_integer(jitter, "jitter")}
     return core.open("cache", encode_name(name), new_options("mcds_cache_options", **options),
                      tuple(options.values()))
 
@@ -206,7 +198,7 @@ class CachePlans(Structure):
         check_function(fill, "fill")
         filling = Filling(fill)
         context = ffi.new_handle(filling)
-        array, kept = as_tags(tags)
+        array, kept = as_array(tags, "tags")
         value = new_value()
 
         def take(code: int, out: Any) -> Optional[bytes]:
@@ -248,7 +240,7 @@ class CachePlans(Structure):
 
     def _look_as(self, kind: Type[C], key: Bytes, tags: Iterable[Bytes],
                  wait: Optional[Seconds]) -> Plan[C]:
-        array, kept = as_tags(tags)
+        array, kept = as_array(tags, "tags")
         value = new_value()
         claim = ffi.new("mcds_cache_claim *")
 
@@ -293,12 +285,12 @@ class CachePlans(Structure):
         >>> pages.forget("/about")  # after the change of the source
         """
         return Plan(lib.mcds_cache_hold, lib.mcds_cache_hold_start,
-                    (self._opened.handle, as_bytes(key), as_short_ms(seconds, "seconds")), take_none)
+                    (self._opened.handle, as_bytes(key), as_required_ms(seconds, "seconds", 32)), take_none)
 
     def _hold_tag(self, tag: Bytes, seconds: Seconds) -> Plan[None]:
         """The same for all values with this tag."""
         return Plan(lib.mcds_cache_hold_tag, lib.mcds_cache_hold_tag_start,
-                    (self._opened.handle, as_bytes(tag), as_short_ms(seconds, "seconds")), take_none)
+                    (self._opened.handle, as_bytes(tag), as_required_ms(seconds, "seconds", 32)), take_none)
 
     def _drop(self) -> Plan[bool]:
         """Erase the cache. False: there was none."""

@@ -7,6 +7,7 @@ import datetime
 from typing import Any, Optional
 
 from ._binding import ffi, lib
+from .arguments import as_integer
 from .core import Core, Opened
 from .errors import error_of
 from .plan import (EPOCH, NOT_FOUND, Bytes, Plan, Seconds, Structure, as_option_ms, as_short_ms,
@@ -65,7 +66,8 @@ def open_striped(core: Core, name: Bytes, stripes: int, *, signed: bool = False,
     >>> c.add(2); c.add(3); c.get()
     5
     """
-    return open_form(core, name, flags=flags_of(signed, strict), ttl_ms=as_option_ms(ttl, "ttl"), stripes=stripes)
+    return open_form(core, name, flags=flags_of(signed, strict), ttl_ms=as_option_ms(ttl, "ttl"),
+                     stripes=as_integer(stripes, "stripes"))
 
 
 def open_exact(core: Core, name: Bytes, *, copies: int = 0,
@@ -84,7 +86,8 @@ def open_exact(core: Core, name: Bytes, *, copies: int = 0,
     flush_ms = as_short_ms(flush, "flush")
     if flush_ms == 0 and flush is not None:
         flush_ms = lib.MCDS_COUNTER_FLUSH_EACH
-    return open_form(core, name, flags=lib.MCDS_COUNTER_EXACT, copies=copies, flush_ms=flush_ms)
+    return open_form(core, name, flags=lib.MCDS_COUNTER_EXACT, copies=as_integer(copies, "copies"),
+                     flush_ms=flush_ms)
 
 
 def take_value(code: int, out: Any) -> CounterValue:
@@ -163,13 +166,13 @@ class CounterPlans(AnyPlans):
         1
         """
         out = new("int64_t *")
-        return Plan(add_call, add_start, (self._opened.handle, delta, out), take_number, out)
+        return Plan(add_call, add_start, (self._opened.handle, as_integer(delta, "delta"), out), take_number, out)
 
 
 class SumPlans(AnyPlans):
     def _add(self, delta: int = 1) -> Plan[None]:
         """Add. Striped and Ambiguous: counted once or not at all; exact: once."""
-        return Plan(add_call, add_start, (self._opened.handle, delta, NULL), take_none)
+        return Plan(add_call, add_start, (self._opened.handle, as_integer(delta, "delta"), NULL), take_none)
 
     def _flush(self) -> Plan[None]:
         """Write what an exact counter has added since the last flush."""

@@ -12,7 +12,7 @@ def encode_text(text: Bytes, name: str) -> bytes:
     if not isinstance(text, (str, bytes, bytearray, memoryview)):
         raise TypeError(f"{name} must be bytes or str, not {type(text).__name__}")
     # A path of os.listdir() may have bytes that are no UTF-8.
-    encoded = text.encode(errors="surrogateescape") if isinstance(text, str) else encode(text)
+    encoded = str.encode(text, errors="surrogateescape") if isinstance(text, str) else encode(text)
     if b"\0" in encoded:
         raise ValueError(f"{name} must not have a NUL")
     return encoded

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from ._binding import ffi, lib
+from .arguments import as_integer
 from .core import Core, Opened
 from .errors import check
 from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited, encode_name,
@@ -27,6 +28,7 @@ def open_ids(core: Core, name: Bytes, *, bits: int = 63, spread: Optional[Second
     5
     """
     spread_ms = as_short_option_ms(spread, "spread")
+    bits = as_integer(bits, "bits")
     options = new_options("mcds_ids_options", bits=bits, spread_ms=spread_ms)
     is_long = spread_ms > SPREAD_DEFAULT_MS
     return core.open("ids", encode_name(name), options, (bits, spread_ms), is_long)
@@ -51,13 +53,14 @@ class IdsPlans(Structure):
 
     def _take(self, n: int) -> Plan[range]:
         """n adjacent ids, at most 65 536."""
+        count = as_integer(n, "n")
         out = ffi.new("uint64_t *")
 
         def take(code: int, value: Any) -> range:
             check(code)
-            return range(value[0], value[0] + n)
+            return range(value[0], value[0] + count)
 
-        return Plan(lib.mcds_ids_take, lib.mcds_ids_take_start, (self._opened.handle, n, out), take,
+        return Plan(lib.mcds_ids_take, lib.mcds_ids_take_start, (self._opened.handle, count, out), take,
                     out, waits=self._opened.kept)
 
     def _drop(self) -> Plan[bool]:

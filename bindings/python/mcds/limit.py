@@ -9,11 +9,11 @@ import re
 from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ._binding import ffi, lib
-from .arguments import check_type
+from .arguments import as_integer, check_type
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_short_ms, awaited, encode_name,
-                   new_options, new_sized, new_struct, started, take_found, take_none, waiting)
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_required_ms, as_short_ms, awaited,
+                   encode_name, new_options, new_sized, new_struct, started, take_found, take_none, waiting)
 from .stream import PART, check_scan, collect_limit, new_buffer, records, rest_of
 from .table import Cursor
 
@@ -77,7 +77,8 @@ def as_rate(rate: Rate) -> Parts:
         raise TypeError(f"a rate must be a str or a tuple, not {type(rate).__name__}")
     if not isinstance(rate, str):
         tokens, per, *burst = rate
-        return Parts(tokens, as_ms(per, "per"), *burst)
+        return Parts(as_integer(tokens, "count"), as_required_ms(per, "per"),
+                     *(as_integer(one, "burst") for one in burst))
     found = RATE.fullmatch(rate)
     per_ms = fractions.Fraction(found[2] or 1) * UNITS_MS[found[3] or "s"] if found else None
     if found is None or per_ms is None or per_ms.denominator > 1:
@@ -94,7 +95,7 @@ def as_rates(rates: Union[str, Iterable[Rate]], burst: Optional[int]) -> Tuple[P
         if not parts or parts[0].burst > 0:
             raise ValueError("burst belongs to the first rate, which "
                              + ("has one already" if parts else "is missing"))
-        parts[0] = parts[0]._replace(burst=burst)
+        parts[0] = parts[0]._replace(burst=as_integer(burst, "burst"))
     return tuple(parts)
 
 
@@ -120,10 +121,11 @@ def open_limit(core: Core, name: Bytes, *, rates: Union[str, Iterable[Rate]] = (
     The rates are not stored: other ones apply from the next take on, and keep what was used.
     """
     parts = as_rates(rates, burst)
+    key = (as_integer(form, "form"), parts, as_ms(remember, "remember"))
     # C refuses a number of rates that does not fit.
-    options = new_options("mcds_limit_options", form=form, rate_count=len(parts),
-                          rates=parts[:lib.MCDS_LIMIT_RATES_MAX], remember_ms=as_ms(remember, "remember"))
-    return core.open("limit", encode_name(name), options, (int(form), parts, as_ms(remember, "remember")))
+    options = new_options("mcds_limit_options", form=key[0], rate_count=len(parts),
+                          rates=parts[:lib.MCDS_LIMIT_RATES_MAX], remember_ms=key[2])
+    return core.open("limit", encode_name(name), options, key)
 
 
 def read_tokens(out: Any) -> LimitValue:
@@ -164,7 +166,8 @@ class LimitPlans(Structure):
         """
         out = new_sized("mcds_limit_value")
         return Plan(lib.mcds_limit_take, lib.mcds_limit_take_start,
-                    (self._opened.handle, as_bytes(who), n, as_short_ms(patience, "patience"), out), take_taken, out)
+                    (self._opened.handle, as_bytes(who), as_integer(n, "n"), as_short_ms(patience, "patience"),
+                     out), take_taken, out)
 
     def _get(self, who: Bytes) -> Plan[LimitValue]:
         """The tokens of an identity. Takes none.
@@ -179,7 +182,7 @@ class LimitPlans(Structure):
     def _give(self, who: Bytes, n: int = 1) -> Plan[None]:
         """Give back tokens that were taken and not used. A bucket holds at most its burst."""
         return Plan(lib.mcds_limit_give, lib.mcds_limit_give_start,
-                    (self._opened.handle, as_bytes(who), n), take_none)
+                    (self._opened.handle, as_bytes(who), as_integer(n, "n")), take_none)
 
     def _page(self, cursor: Cursor, limit: int = 0) -> Plan[List[Tuple[bytes, LimitValue]]]:
         """The identities from the cursor on: about 256 KB of them, and at most `limit` (0: all).
@@ -188,7 +191,7 @@ class LimitPlans(Structure):
         """
         check_type(cursor, Cursor, "cursor")
         buffer = new_buffer(PART)
-        state = new_struct("mcds_limit_cursor", position=cursor.position, done=cursor.done)
+        state = new_struct("mcds_limit_cursor", position=as_integer(cursor.position, "position"), done=cursor.done)
 
         def take(code: int, out: Any) -> List[Tuple[bytes, LimitValue]]:
             cursor.position = state.position
@@ -201,7 +204,7 @@ class LimitPlans(Structure):
             return found
 
         return Plan(lib.mcds_limit_scan, lib.mcds_limit_scan_start,
-                    (self._opened.handle, state, limit, collect_limit, buffer), take,
+                    (self._opened.handle, state, as_integer(limit, "limit"), collect_limit, buffer), take,
                     (state, buffer))
 
     def _drop(self) -> Plan[bool]:

@@ -7,10 +7,11 @@ import itertools
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator
 
 from ._binding import ffi, lib
+from .arguments import as_integer
 from .core import Core, Opened
 from .encoding import encoded
-from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name,
-                   new_options, planned, started, take_found, take_none, waiting)
+from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, check_argument, encode_name,
+                   new_options, planned, refusal, started, take_found, take_none, waiting)
 from .stream import Stream, collect_value, count, read_all
 
 #: extend() makes one call for so many values.
@@ -45,7 +46,7 @@ class ListPlans(Structure):
 
     def _push_many(self, values: Iterable[Bytes]) -> Plan[None]:
         """Add values in their order; those of others may come between them."""
-        array, kept = as_array(values)
+        array, kept = as_array(values, "values")
         return Plan(lib.mcds_list_push_many, lib.mcds_list_push_many_start,
                     (self._opened.handle, array, len(kept), ffi.NULL), take_none, (array, kept))
 
@@ -62,9 +63,15 @@ class ListPlans(Structure):
     def _read(self, skip: int = 0, limit: int = 0) -> Plan["builtins.list[bytes]"]:
         """The values after the first `skip`, in memory, at most `limit` (0: all)."""
         return read_all(lib.mcds_list_scan, lib.mcds_list_scan_start,
-                        (self._opened.handle, skip, limit), collect_value, lambda record: record[3])
+                        (self._opened.handle, as_integer(skip, "skip"), as_integer(limit, "limit")),
+                        collect_value, lambda record: record[3])
 
     def _scan(self, skip: int, limit: int) -> Callable[[Any], int]:
+        try:
+            skip, limit = as_integer(skip, "skip"), as_integer(limit, "limit")
+        except TypeError as error:
+            raise refusal(error, ListPlans._scan, self) from error.__cause__
+
         def scan(buffer: Any) -> int:
             plan: Plan[None] = Plan(lib.mcds_list_scan, None,
                                     (self._opened.handle, skip, limit, collect_value, buffer), take_none,
@@ -86,6 +93,7 @@ class List(ListPlans):
 
     def extend(self, values: Iterable[Bytes]) -> None:
         """Add values in their order, 4096 with each call."""
+        check_argument(self, type(self).extend, values, "values")
         for group in groups_of(values):
             planned(ListPlans._push_many, self, (group,), {}).wait()
 
@@ -131,6 +139,7 @@ class AioList(ListPlans):
 
     async def extend(self, values: Iterable[Bytes]) -> None:
         """Add values in their order, 4096 with each call."""
+        check_argument(self, type(self).extend, values, "values")
         for group in groups_of(values):
             await self.push_many(group)
 

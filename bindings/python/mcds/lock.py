@@ -85,7 +85,7 @@ def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: 
     Pass the fence to what the lock protects, and let that refuse smaller fences.
     """
     lease_ms = as_short_option_ms(ttl, "ttl")
-    label = encode_name(label)
+    label = encode_name(label, "label")
     shown = ffi.new("char[]", label)
     options = new_options("mcds_lock_options", lease_ms=lease_ms, label=shown)
     chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, as_wait(wait), bool(renew), bool(shared))

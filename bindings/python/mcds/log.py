@@ -11,13 +11,13 @@ import time
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional, Tuple
 
 from ._binding import ffi, lib
-from .arguments import check_type
+from .arguments import as_integer, check_type
 from .core import Core, Opened
 from .encoding import encode_text
-from .errors import Invalid, check
-from .plan import (Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_option_ms,
+from .errors import check
+from .plan import (REFUSALS, Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_option_ms,
                    as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name, from_time_ms,
-                   new_options, new_sized, put_name, started, take_found, take_none, waiting)
+                   new_options, new_sized, refusal, started, take_found, take_none, waiting)
 from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records, rest_of
 
 
@@ -122,7 +122,8 @@ class LogCursor:
 
 def to_range(first: Optional[When], last: Optional[When], limit: int, newest_first: bool) -> Any:
     return new_options("mcds_log_range", first_ms=as_time_ms(first, "first"),
-                       last_ms=as_time_ms(last, "last"), limit=limit, newest_first=bool(newest_first))
+                       last_ms=as_time_ms(last, "last"), limit=as_integer(limit, "limit"),
+                       newest_first=bool(newest_first))
 
 
 def to_event(record: Any) -> Event:
@@ -141,7 +142,7 @@ class LogPlans(Structure):
 
     def _put_many(self, events: Iterable[Bytes], when: Optional[When] = None) -> Plan[None]:
         """Put several events of one time, in their order."""
-        array, kept = as_array(events)
+        array, kept = as_array(events, "events")
         return Plan(lib.mcds_log_put_many, lib.mcds_log_put_many_start,
                     (self._opened.handle, as_time_ms(when, "when"), array, len(kept), ffi.NULL), take_none,
                     (array, kept))
@@ -220,9 +221,8 @@ class LogPlans(Structure):
               newest_first: bool) -> Callable[[Any], int]:
         try:
             log_range = to_range(first, last, limit, newest_first)
-        except Invalid as error:
-            put_name(error, self)
-            raise
+        except REFUSALS as error:
+            raise refusal(error, LogPlans._scan, self) from error.__cause__
 
         def scan(buffer: Any) -> int:
             info = new_sized("mcds_log_info")

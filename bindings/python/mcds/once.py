@@ -7,7 +7,7 @@ import inspect
 from typing import Any, Awaitable, Callable, Iterator, NamedTuple, Optional, Type, TypeVar
 
 from ._binding import ffi, lib
-from .arguments import check_awaitable, check_function
+from .arguments import as_integer, check_awaitable, check_function
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_returned
@@ -89,7 +89,7 @@ class RunBase(Bound):
         """Store the result. Lost: the claim has ended, and the result is not stored."""
         pair = as_bytes(result)
         return Plan(lib.mcds_once_finish, lib.mcds_once_finish_start,
-                    (self._opened.handle, self._run, code, pair), take_none, pair)
+                    (self._opened.handle, self._run, as_integer(code, "code"), pair), take_none, pair)
 
     def _renew_plan(self) -> Plan[None]:
         """Extend the claim. Lost: the claim has ended."""
@@ -181,7 +181,7 @@ class OncePlans(Structure):
         """Store a result without a claim. Exists: the key has one. Busy: a caller does the work."""
         pair = as_bytes(result)
         return Plan(lib.mcds_once_settle, lib.mcds_once_settle_start,
-                    (self._opened.handle, as_bytes(key), code, pair), take_none, pair)
+                    (self._opened.handle, as_bytes(key), as_integer(code, "code"), pair), take_none, pair)
 
     def _forget(self, key: Bytes) -> Plan[bool]:
         """Forget a result or a claim: the work is done again. False: there was none."""

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Callable, Dict, Generic, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
+from .arguments import as_integer
 from .array import PipelineArray, open_array
 from .cache import PipelineCache, open_cache
 from .core import Bound, Core
@@ -116,7 +117,7 @@ class Pipeline(Bound):
         if not isinstance(core, Core):
             raise TypeError("do not call Pipeline(): open a pipeline with store.pipeline()")
         self._core = core
-        self._depth = depth or DEPTH
+        self._depth = as_integer(depth, "pipeline: depth") or DEPTH
         self._check_results = check_results
         place = new_place("pipeline")
         check(lib.mcds_pipeline_open(core.handle, new_options("mcds_pipeline_options",

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import datetime
 import inspect
+import operator
 from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable, Iterator,
                     Mapping, Optional, ParamSpec, Tuple, TypeGuard, TypeVar, Union)
 
 from ._binding import ffi, lib
-from .arguments import NotBytes, fitting, located, mistyped, narrowed, outside
+from .arguments import (Misfit, NotBytes, check_elements, fitting, is_integer, located, located_opening, narrowed,
+                        outside)
 from .core import Bound, Opened
 from .errors import Error, Invalid, Lost, NotFound, brief, error_of, locate, message_of, shown_name
 from .handle import new_place
@@ -55,9 +57,6 @@ def new_struct(kind: str, **members: Any) -> Any:
         if kind.endswith("_options"):
             found = narrowed(found, noun, ffi.new(kind + " *", fitting(ffi.typeof(kind), members)))
         raise found.refusal(noun) from None
-    except TypeError as error:
-        wrong = mistyped([("", ffi.typeof(kind), members)])
-        raise TypeError(wrong or str(error)) from None
 
 
 def new_options(kind: str, **members: Any) -> Any:
@@ -151,16 +150,12 @@ class Plan(Generic[T]):
             if error.result > 0 and not error.noun:
                 reason = structure.absent if isinstance(error, NotFound) else ""
                 locate(error, *noun_and_verb(self.call, structure), reason or error.message)
-        elif isinstance(error, (OverflowError, TypeError)) and build is not None:
+        elif isinstance(error, OverflowError) and build is not None:
             given = inspect.signature(build).bind(structure, *args, **kwargs).arguments
-            names = [next((name for name, one in given.items() if one is value), "number")
+            names = [next((name for name, one in given.items() if is_number(one, value)), "number")
                      for value in self.arguments]
-            values = list(zip(names, ffi.typeof(self.call).args, self.arguments))
             noun, name, verb = noun_and_verb(self.call, structure)
-            wrong = mistyped(values)
-            if wrong is not None:
-                return TypeError(message_of(noun, name, verb, wrong))
-            found = outside(values)
+            found = outside(zip(names, ffi.typeof(self.call).args, self.arguments))
             if found is not None:
                 found = narrowed(found, noun, structure._opened.options, self.call, self.arguments)
                 refusal = found.refusal(noun, verb)
@@ -199,17 +194,30 @@ def put_encoded_name(error: Invalid, name: bytes) -> None:
         locate(error, error.noun, shown_name(name), error.verb, error.reason)
 
 
+def is_number(given: Any, number: Any) -> bool:
+    """Whether as_integer has made the number of the argument."""
+    return given is number or (type(given) is not int and type(number) is int and is_integer(given)
+                               and operator.index(given) == number)
+
+
 #: What `build` raises for an argument, without the structure.
-REFUSALS = (Invalid, TypeError)
+REFUSALS = (ValueError, TypeError)
 
 
 def refusal(error: Exception, build: Callable[..., Any], structure: Any, *given: Any) -> Exception:
     """The error, with the name of the structure. Only calls that fail run this."""
-    if isinstance(error, TypeError):
-        return located(error, build, structure, *given)
     if isinstance(error, Invalid):
         put_name(error, structure)
-    return error
+        return error
+    return located(error, build, structure, *given)
+
+
+def check_argument(structure: Any, build: Callable[..., Any], elements: object, name: str) -> None:
+    """As check_elements, for a method that makes many plans with `build`."""
+    try:
+        check_elements(elements, name)
+    except TypeError as error:
+        raise refusal(error, build, structure) from None
 
 
 def planned(build: Callable[..., Plan[T]], structure: Any, args: Tuple[Any, ...],
@@ -218,7 +226,7 @@ def planned(build: Callable[..., Plan[T]], structure: Any, args: Tuple[Any, ...]
     try:
         plan = build(structure, *args, **kwargs)
     except REFUSALS as error:
-        raise refusal(error, build, structure, args, kwargs) from None
+        raise refusal(error, build, structure, args, kwargs) from error.__cause__
     plan.made_by = (structure, build, args, kwargs)
     return plan
 
@@ -233,7 +241,7 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
         try:
             plan = build(self, *args, **kwargs)
         except REFUSALS as error:
-            raise refusal(error, build, self, args, kwargs) from None
+            raise refusal(error, build, self, args, kwargs) from error.__cause__
         code = PENDING
         try:
             code = plan.run(store_of(self)) if plan.waits else plan.call(*plan.arguments)
@@ -290,10 +298,8 @@ def opens(opener: Callable[Concatenate[Any, P], Any], kind: Callable[[Any, Any],
             name: Any = kwargs["name"] if "name" in kwargs else args[0]
             put_encoded_name(error, encode(name))
             raise
-        except TypeError as error:
-            if error.args and isinstance(error.args[0], NotBytes):
-                raise TypeError(error.args[0].reason(opener, self._core, args, kwargs)) from None
-            raise with_method(error, type(self), opener) from None
+        except REFUSALS as error:
+            raise located_opening(error, opener, self, args, kwargs) from error.__cause__
 
     return method
 
@@ -338,9 +344,9 @@ def encode(data: Bytes) -> bytes:
     if type(data) is bytes:
         return data
     if isinstance(data, str):
-        return data.encode()
+        return str.encode(data)  # whatever the methods of a subclass return
     if isinstance(data, (bytes, bytearray, memoryview)):
-        return bytes(data)
+        return bytes(memoryview(data))
     raise NotBytes.error(data)
 
 
@@ -358,11 +364,11 @@ def fits(data: object) -> TypeGuard[Bytes]:
         return False
 
 
-def encode_name(name: Bytes) -> bytes:
-    """A name goes to C as a string, which a NUL would end."""
-    encoded = encode(name)
+def encode_name(data: Bytes, name: str = "name") -> bytes:
+    """The argument `name` goes to C as a string, which a NUL would end."""
+    encoded = encode(data)
     if b"\0" in encoded:
-        raise ValueError("a name with a NUL")
+        raise ValueError(Misfit(f"{name} must not have a NUL"))
     return encoded
 
 
@@ -375,8 +381,9 @@ def as_bytes(data: Bytes) -> Tuple[Any, int]:
     return (from_buffer(encoded), len(encoded))
 
 
-def as_array(items: Iterable[Bytes]) -> Tuple[Any, Any]:
-    """An array of mcds_bytes, and what it points to."""
+def as_array(items: Iterable[Bytes], name: str) -> Tuple[Any, Any]:
+    """An array of mcds_bytes of the argument `name`, and what it points to."""
+    check_elements(items, name)
     pairs = [as_bytes(item) for item in items]
     return ffi.new("mcds_bytes[]", pairs), pairs
 
@@ -389,14 +396,22 @@ def as_ms(span: Optional[Seconds], name: str, bits: int = 63) -> int:
         ms = span / MS if isinstance(span, datetime.timedelta) else span * 1000
         is_negative = ms < 0
     except TypeError:
-        raise TypeError(f"{name} must be a number of seconds or a timedelta, not {type(span).__name__}") from None
+        raise TypeError(Misfit(f"{name} must be a number of seconds or a timedelta, "
+                               f"not {type(span).__name__}")) from None
     if is_negative:
-        raise ValueError(f"{name} must not be negative")
+        raise ValueError(Misfit(f"{name} must not be negative"))
     if ms != ms:
-        raise ValueError(f"{name} is not a number")
+        raise ValueError(Misfit(f"{name} is not a number"))
     if ms > (1 << bits) - 1024:
-        raise ValueError(f"{name} is too long")
+        raise ValueError(Misfit(f"{name} is too long"))
     return max(1, round(ms)) if ms > 0 else 0
+
+
+def as_required_ms(span: Seconds, name: str, bits: int = 63) -> int:
+    """The same for a span that has no default."""
+    if span is None:
+        raise TypeError(Misfit(f"{name} must be a number of seconds or a timedelta, not None"))
+    return as_ms(span, name, bits)
 
 
 def as_short_ms(span: Optional[Seconds], name: str) -> int:
@@ -409,7 +424,7 @@ def as_option_ms(span: Optional[Seconds], name: str, bits: int = 63) -> int:
     rest of a time that has passed, and must not select a default of 15 seconds or of no end."""
     ms = as_ms(span, name, bits)
     if ms == 0 and span is not None:
-        raise ValueError(f"{name} must not be 0; None selects the default")
+        raise ValueError(Misfit(f"{name} must not be 0; None selects the default"))
     return ms
 
 
@@ -424,15 +439,16 @@ def as_time_ms(when: Optional[When], name: str) -> int:
         return 0
     if isinstance(when, datetime.datetime):
         if when.tzinfo is None:
-            raise ValueError(f"{name} must be a datetime with a time zone")
+            raise ValueError(Misfit(f"{name} must be a datetime with a time zone"))
         return (when - EPOCH) // MS
     try:
         ms = when * 1000
         fits_in = -(1 << 62) < ms < 1 << 62
     except (TypeError, OverflowError):  # the latter of a timedelta
-        raise TypeError(f"{name} must be a datetime or a Unix time, not {type(when).__name__}") from None
+        raise TypeError(Misfit(f"{name} must be a datetime or a Unix time, "
+                               f"not {type(when).__name__}")) from None
     if not fits_in:
-        raise ValueError(f"{name} is not a number, or is too far from 1970")
+        raise ValueError(Misfit(f"{name} is not a number, or is too far from 1970"))
     return round(ms)
 
 

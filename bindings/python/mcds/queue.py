@@ -7,7 +7,7 @@ import time
 from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from ._binding import ffi, lib
-from .arguments import check_type
+from .arguments import as_integer, check_type
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_text
@@ -81,10 +81,10 @@ def open_queue(core: Core, name: Bytes, *, visible: Optional[Seconds] = None, tr
     `next` returns None if no job is due, and a with statement needs a job: use it only where one must
     be there. A worker loops over `jobs`, or tests what `next` returns.
     """
-    options = {"visible_ms": as_short_option_ms(visible, "visible"), "tries": tries,
-               "flags": lib.MCDS_QUEUE_MAY_LOSE if may_lose else 0, "stripes": stripes}
+    options = {"visible_ms": as_short_option_ms(visible, "visible"), "tries": as_integer(tries, "tries"),
+               "flags": lib.MCDS_QUEUE_MAY_LOSE if may_lose else 0, "stripes": as_integer(stripes, "stripes")}
     return core.open("queue", encode_name(name), new_options("mcds_queue_options", **options),
-                     tuple(options.values()), tries)
+                     tuple(options.values()), options["tries"])
 
 
 class JobBase(Bound):
@@ -145,7 +145,7 @@ class QueuePlans(Structure):
 
     def _push_many(self, jobs: Iterable[Bytes], delay: Optional[Seconds] = None) -> Plan[None]:
         """Add jobs in their order; those of others may come between them."""
-        array, kept = as_array(jobs)
+        array, kept = as_array(jobs, "jobs")
         return Plan(lib.mcds_queue_push_many, lib.mcds_queue_push_many_start,
                     (self._opened.handle, array, len(kept), as_ms(delay, "delay"), ffi.NULL), take_none,
                     (array, kept))
@@ -153,7 +153,7 @@ class QueuePlans(Structure):
     def _push_dead(self, job: Bytes, tries: int = 1) -> Plan[None]:
         """Add a dead job that was claimed `tries` times, for instance one of another queue."""
         return Plan(lib.mcds_queue_push_dead, lib.mcds_queue_push_dead_start,
-                    (self._opened.handle, as_bytes(job), tries), take_none)
+                    (self._opened.handle, as_bytes(job), as_integer(tries, "tries")), take_none)
 
     def _next(self, wait: Optional[Seconds] = None, after: Optional[JobBase] = None) -> Plan[Any]:
         """The first job that is due, claimed; None: there was none within `wait` seconds. So `with
@@ -242,12 +242,12 @@ class QueuePlans(Structure):
         Of a queue with several stripes, the jobs of one stripe come after those of another.
         """
         return read_all(lib.mcds_queue_scan, lib.mcds_queue_scan_start,
-                        (self._opened.handle, limit), collect_job, read_entry)
+                        (self._opened.handle, as_integer(limit, "limit")), collect_job, read_entry)
 
     def _dead(self, limit: int = 0) -> Plan[List[JobEntry]]:
         """The dead jobs, in no order, at most `limit` (0: all)."""
         return read_all(lib.mcds_queue_dead, lib.mcds_queue_dead_start,
-                        (self._opened.handle, limit), collect_job, read_entry)
+                        (self._opened.handle, as_integer(limit, "limit")), collect_job, read_entry)
 
     def _discard(self, id: bytes) -> Plan[bool]:
         """Erase a dead job by the `id` of its entry. False: there is none. `retry` pushes it first."""

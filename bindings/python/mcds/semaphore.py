@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, List, Optional
 
 from ._binding import ffi, lib
+from .arguments import as_integer
 from .aio_lock import AioBlock, AioLease
 from .core import Core, Opened
 from .errors import error_of, text
@@ -56,7 +57,8 @@ def open_semaphore(core: Core, name: Bytes, permits: int = 0, *, ttl: Optional[S
     0
     """
     lease_ms = as_short_option_ms(ttl, "ttl")
-    label = encode_name(label)
+    permits = as_integer(permits, "permits")
+    label = encode_name(label, "label")
     shown = ffi.new("char[]", label)
     options = new_options("mcds_semaphore_options", permits=permits, lease_ms=lease_ms, label=shown)
     chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, as_wait(wait), bool(renew))
@@ -136,7 +138,7 @@ class SemaphorePlans(Leased):
         """Change the number of permits. Returns how many holders are left in slots above it."""
         out = ffi.new("uint32_t *")
         return Plan(lib.mcds_semaphore_resize, lib.mcds_semaphore_resize_start,
-                    (self._opened.handle, permits, out), take_above, out)
+                    (self._opened.handle, as_integer(permits, "permits"), out), take_above, out)
 
     def _drop(self) -> Plan[bool]:
         """Erase the semaphore. False: there was none. Busy: a permit is held."""

@@ -6,7 +6,7 @@ from typing import (Any, AsyncIterator, ItemsView, Iterator, KeysView, List, Map
                     Tuple, TypeVar, Union, ValuesView, overload)
 
 from ._binding import ffi, lib
-from .arguments import check_type
+from .arguments import as_integer, check_type
 from .core import Core, Opened
 from .encoding import encoded
 from .errors import Error, absent, again, brief, error_of
@@ -125,7 +125,7 @@ class TablePlans(Structure):
         """
         out = ffi.new("int64_t *")
         return Plan(lib.mcds_table_incr, lib.mcds_table_incr_start,
-                    (self._opened.handle, as_bytes(key), delta, out), take_number, out)
+                    (self._opened.handle, as_bytes(key), as_integer(delta, "delta"), out), take_number, out)
 
     def _drop(self) -> Plan[bool]:
         """Erase the table. False: there was none."""
@@ -145,7 +145,7 @@ class TablePlans(Structure):
         """
         check_type(cursor, Cursor, "cursor")
         buffer = new_buffer(PART)
-        state = new_struct("mcds_table_cursor", position=cursor.position, done=cursor.done)
+        state = new_struct("mcds_table_cursor", position=as_integer(cursor.position, "position"), done=cursor.done)
 
         def take(code: int, out: Any) -> List[Tuple[bytes, bytes]]:
             cursor.position = state.position
@@ -159,7 +159,7 @@ class TablePlans(Structure):
             return entries
 
         return Plan(lib.mcds_table_scan, lib.mcds_table_scan_start,
-                    (self._opened.handle, state, limit, collect_table, buffer), take,
+                    (self._opened.handle, state, as_integer(limit, "limit"), collect_table, buffer), take,
                     (state, buffer))
 
 

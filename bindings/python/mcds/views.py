@@ -6,7 +6,7 @@ import threading
 from typing import Any, Callable, Dict, Optional
 
 from ._binding import ffi, lib
-from .arguments import check_function
+from .arguments import as_integer, check_function
 from .core import Core, Opened
 from .errors import error_of
 from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited, encode_name, new_options,
@@ -58,7 +58,7 @@ def keep_interrupt(kind: Any, error: BaseException, trace: Any) -> None:
 def mcds_py_load(context: Any, page: Any, upto_slot: int, views_out: Any) -> int:
     load: Callback = ffi.from_handle(context).load
     try:
-        views_out[0] = load.call(ffi.string(page), upto_slot)
+        views_out[0] = as_integer(load.call(ffi.string(page), upto_slot), "load", "must return")
     except BaseException as error:
         return load.failed(error)
     return 0
@@ -127,14 +127,14 @@ class ViewsPlans(Structure):
 
     def _hit(self, page: Bytes, n: int = 1) -> Plan[None]:
         """Count n views of a page. Ambiguous: counted once or not at all."""
-        return Plan(lib.mcds_views_hit, lib.mcds_views_hit_start, (self._opened.handle, encode_name(page), n),
-                    take_none)
+        return Plan(lib.mcds_views_hit, lib.mcds_views_hit_start,
+                    (self._opened.handle, encode_name(page, "page"), as_integer(n, "n")), take_none)
 
     def _get(self, page: Bytes) -> Plan[int]:
         """The total number of views of a page."""
         out = ffi.new("int64_t *")
         return self._plan(lib.mcds_views_get, lib.mcds_views_get_start, "load",
-                          encode_name(page), out, out=out)
+                          encode_name(page, "page"), out, out=out)
 
     def _flush(self) -> Plan[None]:
         """Save the intervals that have ended."""

@@ -7,6 +7,7 @@ import enum
 from typing import Any, Optional
 
 from ._binding import ffi, lib
+from .arguments import as_integer
 from .core import Core, Opened
 from .errors import error_of
 from .plan import (Bytes, Plan, Seconds, Structure, When, as_option_ms, as_short_option_ms,
@@ -70,7 +71,7 @@ def open_visitors(core: Core, name: Bytes, *, period: Optional[Seconds] = None,
     >>> v.get().current
     2
     """
-    key = (as_option_ms(period, "period"), as_short_option_ms(settle, "settle"), members)
+    key = (as_option_ms(period, "period"), as_short_option_ms(settle, "settle"), as_integer(members, "members"))
     options = new_options("mcds_visitors_options", period_ms=key[0], settle_ms=key[1],
                           members=key[2])
     return core.open("visitors", encode_name(name), options, key)
@@ -86,7 +87,7 @@ def open_online(core: Core, name: Bytes, *, buckets: int = 0, width: Optional[Se
     >>> round(o.get().estimate)
     2
     """
-    key = (buckets, as_short_option_ms(width, "width"), members)
+    key = (as_integer(buckets, "buckets"), as_short_option_ms(width, "width"), as_integer(members, "members"))
     options = new_options("mcds_online_options", buckets=key[0], width_ms=key[1], members=key[2])
     return core.open("online", encode_name(name), options, key)
 
@@ -107,7 +108,7 @@ def take_online(code: int, out: Any) -> OnlineValue:
 class VisitorsPlans(Structure):
     def _hit(self, visitor: Optional[Bytes] = None, at: Optional[When] = None) -> Plan[bool]:
         """Count a visit. False: this visitor was counted before. Without a visitor it counts."""
-        who = ffi.NULL if visitor is None else encode_name(visitor)
+        who = ffi.NULL if visitor is None else encode_name(visitor, "visitor")
         return Plan(lib.mcds_visitors_hit, lib.mcds_visitors_hit_start,
                     (self._opened.handle, who, as_time_ms(at, "at")), take_new)
 
@@ -151,7 +152,7 @@ class OnlinePlans(Structure):
     def _beat(self, visitor: Bytes, at: Optional[When] = None) -> Plan[bool]:
         """Report that a visitor is active. False: its windows have counted it."""
         return Plan(lib.mcds_online_beat, lib.mcds_online_beat_start,
-                    (self._opened.handle, encode_name(visitor), as_time_ms(at, "at")), take_new)
+                    (self._opened.handle, encode_name(visitor, "visitor"), as_time_ms(at, "at")), take_new)
 
     def _get(self, at: Optional[When] = None) -> Plan[OnlineValue]:
         """The window whose current bucket is that of `at`, or of now."""

@@ -24,6 +24,16 @@ class Number(int):
     pass
 
 
+class Encoded(str):
+    def encode(self, *_: object, **__: object) -> bytes:
+        return b"another"
+
+
+class Converted(bytes):
+    def __bytes__(self) -> bytes:
+        return b"another"
+
+
 def test_subclasses_are_what_they_are_of(s: mcds.Store) -> None:
     table = s.table(Text("t"))
     table[Text("k")] = Data(b"v")
@@ -31,6 +41,18 @@ def test_subclasses_are_what_they_are_of(s: mcds.Store) -> None:
     assert s.counter("c").add(Number(3)) == 3 and s.counter("c").add(True) == 4
     s.set("s").update([Data(b"e"), bytearray(b"f"), memoryview(b"gg")[::2]])
     assert sorted(s.set("s")) == [b"e", b"f", b"g"]
+
+
+def test_a_subclass_does_not_choose_its_bytes(s: mcds.Store, tmp_path: Path) -> None:
+    table = s.table(Encoded("t"))
+    table[Encoded("k")] = Encoded("v")
+    table[Converted(b"l")] = Converted(b"w")
+    assert dict(s.table("t")) == {b"k": b"v", b"l": b"w"} and table.name == b"t"
+    assert s.made_with("set", Encoded("s")) is None
+    s.set("s").add(Encoded("e"))
+    assert Encoded("e") in s.set("s") and s.made_with("set", Encoded("s")) is not None
+    with mcds.open(Encoded("memory:"), ns=Encoded("ns")) as other:
+        other.visitors("v").hit(Encoded("ann"))
 
 
 def test_operators_see_text_as_bytes(s: mcds.Store) -> None:
@@ -208,8 +230,8 @@ WRONG: Dict[str, Tuple[Callable[[Any], Any], str]] = {
     "dead": (lambda s: s.queue("q", may_lose=True).retry(7), "dead must be a JobEntry, not int"),
     "seen": (lambda s: s.lock("l").watch(7), "seen must be a Holder, not int"),
     "page": (lambda s: s.limit("m", rates="1/s").page(7), "cursor must be a Cursor, not int"),
-    "members": (lambda s: s.visitors("v", members=1.5), "members must be an integer, not float"),
-    "no members": (lambda s: s.online("v", members=None), "members must be an integer, not NoneType"),
+    "members": (lambda s: s.visitors("v", members=1.5), "visitors 'v': members must be an integer, not float"),
+    "no members": (lambda s: s.online("v", members=None), "online 'v': members must be an integer, not NoneType"),
     "rates": (lambda s: s.limit("m", rates=7), "rates must be a str or an iterable of rates, not int"),
     "rate": (lambda s: s.limit("m", rates=[7]), "a rate must be a str or a tuple, not int"),
     "method": (lambda s: s.table("t").put("k"), r"Table.put\(\) missing 1 required positional argument: 'value'"),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import decimal
+import fractions
 import inspect
 import math
 import pickle
+import uuid
 from typing import Any, Callable, List, Tuple
 
 import mcds
@@ -50,7 +53,8 @@ def test_each_option_is_named(noun: str, name: str) -> None:
     with mcds.open("memory:") as s:
         for span in ("5", [], -1, math.nan, math.inf):
             said = sentence(lambda: open_with(s, noun, name, span))
-            assert said.startswith(f"{name} "), said
+            form = noun.rpartition("_")[2]
+            assert said.startswith((f"{form} 'x': {name} ", f"counter 'x': {name} ")), said
         if (noun, name) not in {("lock", "wait"), ("semaphore", "wait"), ("cache", "stale"), (
                 "counter", "ttl"), ("striped_counter", "ttl"), ("log", "ahead"), ("visitors", "settle")}:
             said = sentence(lambda: open_with(s, noun, name, 4_000_000_000))
@@ -101,7 +105,7 @@ def test_the_time_after_the_clock() -> None:
 def test_an_option_of_another_type() -> None:
     with mcds.open("memory:") as s:
         assert sentence(lambda: s.semaphore("p", "3")) == (  # type: ignore[arg-type]
-            "permits must be an integer, not str")
+            "semaphore 'p': permits must be an integer, not str")
 
 
 #: Arguments of a wrong type.
@@ -109,9 +113,9 @@ MISTYPED: List[Tuple[Callable[[Any], object], str]] = [
     (lambda s: s.counter("n").add(1.5), "counter 'n': add: delta must be an integer, not float"),
     (lambda s: s.exact_counter("n").add("1"), "counter 'n': add: delta must be an integer, not str"),
     (lambda s: s.ids("n").take(n=None), "ids 'n': take: n must be an integer, not NoneType"),
-    (lambda s: s.limit("n", rates=[("5", 1)]), "count must be an integer, not str"),
+    (lambda s: s.limit("n", rates=[("5", 1)]), "limit 'n': count must be an integer, not str"),
     (lambda s: list(s.list("n").values(skip=1.5)), "list 'n': scan: skip must be an integer, not float"),
-    (lambda s: list(s.log("n").events(limit=1.5)), "limit must be an integer, not float"),
+    (lambda s: list(s.log("n").events(limit=1.5)), "log 'n': scan: limit must be an integer, not float"),
     (lambda s: s.pipeline().counter("n").add(1.5), "counter 'n': add: delta must be an integer, not float"),
     (lambda s: run(lambda: s.aio.counter("n").add(1.5)), "counter 'n': add: delta must be an integer, not float"),
     (lambda s: s.counter(7), "name must be bytes or str, not int"),
@@ -122,6 +126,11 @@ MISTYPED: List[Tuple[Callable[[Any], object], str]] = [
     (lambda s: s.table("n").__setitem__("k", 1.5), "table 'n': put: value must be bytes or str, not float"),
     (lambda s: s.pipeline().table("n").put("k", 7), "table 'n': put: value must be bytes or str, not int"),
     (lambda s: s.list("n").extend(["a", 7]), "list 'n': push_many: values must have bytes or str, not int"),
+    (lambda s: s.limit("n", rates=[(5, None)]), "limit 'n': per must be a number of seconds or a timedelta, not None"),
+    (lambda s: s.cache("n").hold("k", None),
+     "cache 'n': hold: seconds must be a number of seconds or a timedelta, not None"),
+    (lambda s: s.cache("n").hold_tag("k", None),
+     "cache 'n': hold_tag: seconds must be a number of seconds or a timedelta, not None"),
 ]
 
 
@@ -130,6 +139,184 @@ def test_an_argument_of_another_type(call: Callable[[Any], object], said: str) -
     with mcds.open("memory:") as s, pytest.raises(TypeError) as caught:
         call(s)
     assert str(caught.value) == said
+
+
+class Truncated:
+    """What has no exact value, such as a Decimal."""
+
+    def __int__(self) -> int:
+        return 3
+
+
+class Exact:
+    """What has one, such as an integer of numpy."""
+
+    def __init__(self, number: int = 3) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
+
+
+class Both(Exact, Truncated):
+    pass
+
+
+class Broken:
+    def __index__(self) -> int:
+        raise LookupError("of the program")
+
+
+async def hold_all(of: Any) -> List[Any]:
+    return [one async for one in of]
+
+
+def pages(s: Any) -> Any:
+    return s.views("n", lambda *_: 0, lambda *_: None)
+
+
+#: Calls with one integer, and where the message says that it is.
+INTEGERS: List[Tuple[Callable[[Any, Any], object], str]] = [
+    (lambda s, n: s.counter("n").add(n), "counter 'n': add: delta"),
+    (lambda s, n: s.striped_counter("n", 2).add(n), "counter 'n': add: delta"),
+    (lambda s, n: s.exact_counter("n").add(n), "counter 'n': add: delta"),
+    (lambda s, n: s.striped_counter("n", n), "counter 'n': stripes"),
+    (lambda s, n: s.striped_counter(name="n", stripes=n), "counter 'n': stripes"),
+    (lambda s, n: s.table("n").incr("k", n), "table 'n': incr: delta"),
+    (lambda s, n: s.table("n").page(mcds.Cursor(), n), "table 'n': page: limit"),
+    (lambda s, n: s.table("n").page(mcds.Cursor(n)), "table 'n': page: position"),
+    (lambda s, n: pages(s).hit("p", n), "views 'n': hit: n"),
+    (lambda s, n: s.limit("n", rates="9/h").take("me", n), "limit 'n': take: n"),
+    (lambda s, n: s.limit("n", rates="9/h").give("me", n), "limit 'n': give: n"),
+    (lambda s, n: s.limit("n", rates="9/h").page(mcds.Cursor(), n), "limit 'n': page: limit"),
+    (lambda s, n: s.limit("n").page(mcds.Cursor(n)), "limit 'n': page: position"),
+    (lambda s, n: s.limit("n", rates=[(n, 60)]), "limit 'n': count"),
+    (lambda s, n: s.limit("n", rates=[(5, 60, n)]), "limit 'n': burst"),
+    (lambda s, n: s.limit("n", rates="5/m", burst=n), "limit 'n': burst"),
+    (lambda s, n: s.ids("n").take(n), "ids 'n': take: n"),
+    (lambda s, n: list(s.list("n").values(n)), "list 'n': scan: skip"),
+    (lambda s, n: list(s.list("n").values(limit=n)), "list 'n': scan: limit"),
+    (lambda s, n: list(s.log("n").events(limit=n)), "log 'n': scan: limit"),
+    (lambda s, n: s.queue("n", tries=n), "queue 'n': tries"),
+    (lambda s, n: s.queue("n", stripes=n), "queue 'n': stripes"),
+    (lambda s, n: s.queue("n").scan(n), "queue 'n': scan: limit"),
+    (lambda s, n: s.queue("n").dead(n), "queue 'n': dead: limit"),
+    (lambda s, n: s.queue("n").push_dead("j", n), "queue 'n': push_dead: tries"),
+    (lambda s, n: s.cache("n", jitter=n), "cache 'n': jitter"),
+    (lambda s, n: s.online("n", buckets=n), "online 'n': buckets"),
+    (lambda s, n: s.semaphore("n", n), "semaphore 'n': permits"),
+    (lambda s, n: (s.once("n").settle("k", "r", n), s.once("n").forget("k")), "once 'n': settle: code"),
+    (lambda s, n: s.once("n").begin(repr(n)).finish("r", n), "once 'n': finish: code"),
+    (lambda s, n: s.pipeline(n).close(), "pipeline: depth"),
+    (lambda s, n: s.pipeline().counter("n").add(n).result(), "counter 'n': add: delta"),
+    (lambda s, n: s.pipeline().striped_counter("n", n), "counter 'n': stripes"),
+    (lambda s, n: s.pipeline().list("n").read(n).result(), "list 'n': read: skip"),
+    (lambda s, n: s.pipeline().list("n").read(limit=n).result(), "list 'n': read: limit"),
+    (lambda s, n: s.pipeline().log("n").read(limit=n).result(), "log 'n': read: limit"),
+    (lambda s, n: run(lambda: s.aio.counter("n").add(n)), "counter 'n': add: delta"),
+    (lambda s, n: run(lambda: s.aio.ids("n").take(n)), "ids 'n': take: n"),
+    (lambda s, n: run(lambda: hold_all(s.aio.list("n").values(n))), "list 'n': scan: skip"),
+]
+#: The same, of which few numbers are in the range.
+CHOICES: List[Tuple[Callable[[Any, Any], object], str, int]] = [
+    (lambda s, n: s.exact_counter("n", copies=n), "counter 'n': copies", 1),
+    (lambda s, n: s.visitors("n", members=n), "visitors 'n': members", 1),
+    (lambda s, n: s.online("n", members=n), "online 'n': members", 1),
+    (lambda s, n: s.limit("n", rates="5/m", form=n), "limit 'n': form", 1),
+    (lambda s, n: s.ids("n", bits=n), "ids 'n': bits", 53),
+    (lambda s, n: (s.semaphore("n", 3).try_acquire(), s.semaphore("n", 3).resize(n)),
+     "semaphore 'n': resize: permits", 3),
+]
+NUMBERED = [(call, where, 3) for call, where in INTEGERS] + CHOICES
+
+
+@pytest.mark.parametrize("call, where, number", NUMBERED)
+def test_an_integer_has_an_index(call: Callable[[Any, Any], object], where: str, number: int) -> None:
+    """It may have more. What has another value, which an __int__ would truncate, is refused."""
+    with mcds.open("memory:") as s:
+        call(s, number)
+        call(s, Exact(number))
+        call(s, Both(number))
+        values: List[Any] = [decimal.Decimal("3.9"), fractions.Fraction(7, 2), uuid.UUID(int=3), Truncated(), "3", int]
+        for value in values:
+            with pytest.raises(TypeError) as caught:
+                call(s, value)
+            assert str(caught.value) == f"{where} must be an integer, not {type(value).__name__}"
+        with pytest.raises(LookupError, match="of the program"):
+            call(s, Broken())
+
+
+def test_an_index_is_what_counts() -> None:
+    with mcds.open("memory:") as s:
+        assert s.counter("n").add(Exact(7)) == 7  # type: ignore[arg-type]
+        assert len(s.ids("n").take(Both(5))) == 5  # type: ignore[arg-type]
+        assert s.queue("n", tries=Exact(3))._opened is s.queue("n", tries=3)._opened  # type: ignore[arg-type]
+        with pytest.raises(mcds.Invalid, match=f"counter 'n': add: delta must be {DELTA}, not {2 ** 63}"):
+            s.counter("n").add(Exact(2 ** 63))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [None, "5", 1.9, decimal.Decimal(7)])
+def test_load_returns_an_integer(value: Any) -> None:
+    with mcds.open("memory:") as s, pytest.raises(mcds.Io) as caught:
+        s.views("n", lambda *_: value, lambda *_: None).get("p")
+    assert repr(caught.value.__cause__) == repr(
+        TypeError(f"load must return an integer, not {type(value).__name__}"))
+
+
+#: Calls with a text that goes to C as a string.
+STRINGS: List[Tuple[Callable[[Any, Any], object], str]] = [
+    (lambda s, text: s.visitors("n").hit(text), "visitors 'n': hit: visitor"),
+    (lambda s, text: s.online("n").beat(text), "online 'n': beat: visitor"),
+    (lambda s, text: pages(s).hit(text), "views 'n': hit: page"),
+    (lambda s, text: pages(s).get(text), "views 'n': get: page"),
+    (lambda s, text: s.lock("n", label=text), "lock 'n': label"),
+    (lambda s, text: s.semaphore("n", 2, label=text), "semaphore 'n': label"),
+    (lambda s, text: s.pipeline().visitors("n").hit(text), "visitors 'n': hit: visitor"),
+    (lambda s, text: run(lambda: s.aio.online("n").beat(text)), "online 'n': beat: visitor"),
+    (lambda s, text: s.set(text), r"set 'a\x00b': name"),
+    (lambda s, text: s.striped_counter(text, 2), r"counter 'a\x00b': name"),
+]
+
+
+@pytest.mark.parametrize("call, where", STRINGS)
+def test_a_nul_is_named(call: Callable[[Any, Any], object], where: str) -> None:
+    with mcds.open("memory:") as s:
+        for text in ("a\0b", b"a\0b"):
+            with pytest.raises(ValueError) as caught:
+                call(s, text)
+            assert str(caught.value) == f"{where} must not have a NUL"
+
+
+#: Calls with several elements.
+SEVERAL: List[Tuple[Callable[[Any, Any], object], str]] = [
+    (lambda s, some: s.queue("n").push_many(some), "queue 'n': push_many: jobs must be"),
+    (lambda s, some: s.log("n").put_many(some), "log 'n': put_many: events must be"),
+    (lambda s, some: s.list("n").extend(some), "list 'n': extend: values must be"),
+    (lambda s, some: s.set("n").update(["a"], some), "set 'n': update: elements must be"),
+    (lambda s, some: s.array("n").set(some), "array 'n': set: elements must be"),
+    (lambda s, some: s.array("n").change(add=some), "array 'n': change: add must be"),
+    (lambda s, some: s.array("n").change(remove=some), "array 'n': change: remove must be"),
+    (lambda s, some: s.array("n").change_by(lambda _: some), "change must return"),
+    (lambda s, some: s.cache("n").fetch("k", lambda _: b"", tags=some), "cache 'n': fetch: tags must be"),
+    (lambda s, some: s.cache("n").look(repr(some), some), "cache 'n': look: tags must be"),
+    (lambda s, some: s.pipeline().list("n").push_many(some), "list 'n': push_many: values must be"),
+    (lambda s, some: run(lambda: s.aio.queue("n").push_many(some)), "queue 'n': push_many: jobs must be"),
+    (lambda s, some: run(lambda: s.aio.list("n").extend(some)), "list 'n': extend: values must be"),
+    (lambda s, some: run(lambda: s.aio.set("n").update(some)), "set 'n': update: elements must be"),
+    (lambda s, some: run(lambda: s.aio.cache("n").look(repr(some), some)), "cache 'n': look: tags must be"),
+]
+
+
+@pytest.mark.parametrize("call, where", SEVERAL)
+def test_several_elements_are_no_text(call: Callable[[Any, Any], object], where: str) -> None:
+    with mcds.open("memory:") as s:
+        for wrong, found in ((None, "NoneType"), (7, "int"), ("abc", "one str"), (b"abc", "one bytes"),
+                             (memoryview(b"abc"), "one memoryview")):
+            with pytest.raises(TypeError) as caught:
+                call(s, wrong)
+            assert str(caught.value) == f"{where} several bytes or str, such as a list of them, not {found}"
+        call(s, iter(["a"]))
+        call(s, ("b", "c"))
 
 
 def test_the_noun_of_made_with_is_named() -> None:
