@@ -112,9 +112,10 @@ MCDS_API MCDS_CHECKED int mcds_list_scan_start(mcds_list *list, uint64_t skip, u
                                                mcds_pipeline *pipeline, uint64_t tag);
 
 /* Empties the list. Values acknowledged before the call are then not in the list; values whose
- * push begins after the call are. The push of a value that overlaps the call is MCDS_OK, and
- * the value may be visited by a scan before the call and by another after it. The call then erases the old values on the servers that it
- * can reach.
+ * push begins after the call are. The push of a value that overlaps the call is MCDS_OK, and the
+ * value may be visited by a scan before the call and by another after it. The call then erases the
+ * old values on the servers that it can reach. It leaves about six keys with 600 bytes together,
+ * which expire after a day.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND    no such list
  *              MCDS_AMBIGUOUS    see below
