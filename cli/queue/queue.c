@@ -37,12 +37,23 @@ void queue_close(void *handle)
     mcds_queue_close(handle);
 }
 
+/* Whether the store has lost the list of the parts. If so, this is the thread's last failure. */
+static bool is_list_lost(const struct session *session, const struct command *command)
+{
+    mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
+    return mcds_queue_made_with(session->store, command->arguments[0], &options) == MCDS_LOST;
+}
+
 int queue_claim(const struct session *session, const struct command *command, mcds_queue *queue,
                 uint32_t wait_ms, mcds_job *job, mcds_value *value, struct losses *losses)
 {
     int result = mcds_queue_next(queue, wait_ms, job, value);
     for (int lost = 0; result == MCDS_LOST; lost++) {
         losses_add(losses, command);
+        if (is_list_lost(session, command)) {
+            losses->total--;
+            return result;
+        }
         if (lost == QUEUE_LOSSES_MAX)
             return result;
         result = mcds_queue_next(queue, 0, job, value);

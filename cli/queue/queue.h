@@ -16,7 +16,8 @@ const char *job_state_word(mcds_job_state state);
 bool job_state_of(const char *word, mcds_job_state *state_out);
 
 /* Claims a job, and passes over parts that the store has lost. Counts and reports them. MCDS_LOST:
- * there are too many in a row; they are counted and not reported. */
+ * the list of the parts is lost, which is the thread's last failure and is not counted; or there are
+ * too many lost parts in a row, which are counted and not reported. */
 int queue_claim(const struct session *session, const struct command *command, mcds_queue *queue,
                 uint32_t wait_ms, mcds_job *job, mcds_value *value, struct losses *losses);
 

@@ -47,9 +47,12 @@ extern "C" {
  *
  * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a
  * store that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A claim that
- * finds a part lost returns MCDS_LOST, and later claims of the handle pass over the part. The keys
- * of parts are made in advance. If the store has lost the key of a part that no push has used yet,
- * the next push uses the part after it, and no claim or scan reports a loss.
+ * finds a part lost returns MCDS_LOST, and later claims of the handle pass over the part. One
+ * entry lists the parts. If it is lost, each claim and push that reads it returns MCDS_LOST until
+ * the queue is dropped, and mcds_queue_made_with does too. mcds_queue_scan and mcds_queue_dead
+ * visit the jobs that are kept: drop the queue, and push them again. The keys of parts are made in
+ * advance. If the store has lost the key of a part that no push has used yet, the next push uses
+ * the part after it, and no claim or scan reports a loss.
  *
  *     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
  *     mcds_job job = MCDS_JOB_INIT;
@@ -222,7 +225,8 @@ MCDS_API void mcds_queue_close(mcds_queue *queue);
  *                        days. 0: at once, whatever the clocks of the workers show
  * Returns:     MCDS_OK
  *              MCDS_AMBIGUOUS  see below
- *              MCDS_LOST       the store has lost the entry that lists the parts; not pushed
+ *              MCDS_LOST       the store has lost the entry that lists the parts; not pushed. Later
+ *                              calls return MCDS_LOST too, until the queue is dropped
  *              MCDS_BUSY       other callers filled each part that the call found; not pushed
  *              MCDS_TOO_BIG    more than 64 KB
  * Cost:        1. A handle's first push takes 1 more, or 4 more if it makes the queue. The push
@@ -285,7 +289,9 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_dead_start(mcds_queue *queue, mcds_byt
  * Returns:     MCDS_OK         the caller has the job until job->deadline_ns
  *              MCDS_NOT_FOUND  no job was due within wait_ms; also if there is no such queue
  *              MCDS_LOST       the store has lost a part of the queue. Its jobs are gone, and the
- *                              next call passes over it
+ *                              next call passes over it. Or the store has lost the entry that lists
+ *                              the parts: later calls return MCDS_LOST too, until the queue is
+ *                              dropped
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_NO_MEMORY  a job may have been claimed although the caller did not get it. It
  *                              is handed out again when the claim ends
@@ -424,10 +430,13 @@ typedef bool (*mcds_queue_scan_cb)(void *context, const mcds_queue_entry *entry)
  *              visit  as above
  * Returns:     MCDS_OK         also if visit has ended the scan
  *              MCDS_NOT_FOUND  no such queue
- *              MCDS_LOST       a part is gone, and the rest was visited
+ *              MCDS_LOST       a part is gone, and the rest was visited; or the entry that lists
+ *                              the parts is gone, and the jobs that are kept were visited part by
+ *                              part, the parts in no order
  *              After another failure some jobs may have been visited.
  * Cost:        2, and 1 for each part of about 256 jobs or 8 KB. A handle's first call takes 1
- *              more. The timeout starts again after each round trip
+ *              more. Without the entry that lists the parts: as mcds_queue_count. The timeout
+ *              starts again after each round trip
  * Threads:     any; `visit` is called by the thread that calls, or that owns the pipeline */
 MCDS_API MCDS_CHECKED int mcds_queue_scan(mcds_queue *queue, uint64_t limit,
                                           mcds_queue_scan_cb visit, void *context);

@@ -23,6 +23,7 @@ const mcds_reason *mcds__reason_without_eviction(const mcds_reason *why)
         {MCDS__WHY(LEASE_LOST), MCDS__WHY(LEASE_MISSING)},
         {MCDS__WHY(VALUE_BLOCK_GONE), MCDS__WHY(VALUE_BLOCK_MISSING)},
         {MCDS__WHY(JOBS_GONE), MCDS__WHY(JOBS_MISSING)},
+        {MCDS__WHY(JOB_LIST_GONE), MCDS__WHY(PART_MISSING)},
         {MCDS__WHY(JOBS_GONE_UNTIL_DROPPED), MCDS__WHY(JOBS_MISSING_UNTIL_DROPPED)},
     };
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)

@@ -306,15 +306,13 @@
       "the counter was lost and made again without SIGNED, so it does not go below zero")      \
     X(RANGE_IN_DOUBT, OVERFLOW,                                                                \
       "the number left its range, and whether the addition was taken back is not known")       \
-    X(LOST_AFTER_ADD, GONE,                                                                    \
-      "the counter was lost after the addition; open it again to accept that")                 \
+    X(LOST_AFTER_ADD, GONE, "the counter was lost after the addition; open it again to accept that") \
     X(MADE_AGAIN_IN_DOUBT, MADE_AGAIN,                                                         \
       "added, but whether the counter has begun again before is not known")                    \
     X(MADE_UNSIGNED, FORM_DIFFERS,                                                             \
       "this counter was made without SIGNED and cannot go down; drop it to start again")       \
     X(SUM_TOO_LARGE, OVERFLOW, "the sum of this handle would leave 2^61")                      \
-    X(SERVER_PART_LOST, GONE,                                                                  \
-      "a part of the counter was lost; open it again to accept that")                          \
+    X(SERVER_PART_LOST, GONE, "a part of the counter was lost; open it again to accept that") \
     X(COUNTER_LOST, GONE,                                                                      \
       "the counter that this handle has used was lost; open it again to accept that")          \
     X(OTHERS_KEPT_CHANGING, CONTENDED, "others kept changing it")                              \
@@ -325,8 +323,7 @@
       "the list was lost and made again; repeat the call to use the new one")                  \
     X(OTHERS_PUSH, CONTENDED, "others push as fast as the list can be ended")                  \
     X(PART_FOREIGN, FOREIGN, "a part of it holds something that mcds did not write")           \
-    X(LIST_GONE, GONE,                                                                         \
-      "the list that this handle has used is gone; the next push makes it again")              \
+    X(LIST_GONE, GONE, "the list that this handle has used is gone; the next push makes it again") \
     X(HELD_BY_ANOTHER, HELD, "another holds it")                                               \
     X(HELD_BY_OTHERS, HELD, "others hold all its permits")                                     \
     X(SHARED_BY_ALL, HELD, "64 share it, which is the limit")                                  \
@@ -345,6 +342,9 @@
     X(JOBS_GONE_UNTIL_DROPPED, GONE,                                                           \
       "the store has lost some of its jobs: it was restarted or flushed, or it evicts; the "   \
       "other jobs are kept; this is reported until the queue is dropped")                      \
+    X(JOB_LIST_GONE, GONE,                                                                     \
+      "the list of its parts is gone, so no job can be claimed or pushed; to keep its other "  \
+      "jobs, dump it, drop it, and load the dump")                                             \
     /* The next five take the place of PART_GONE and others where the store does not evict. */ \
     X(PART_MISSING, GONE,                                                                      \
       "a part of it is gone, and this store evicts nothing: its data is damaged, or another"   \

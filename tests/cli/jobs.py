@@ -393,6 +393,58 @@ class QueueTest(ProcessTest):
         self.queue("drop", "q")
         self.queue("count", "q", code=1)
 
+    def lose_list(self, jobs):
+        """Whether the queue has lost the list of its parts and has jobs. Deletes one key after the other that has no
+        job."""
+        self.push(*jobs)
+        lines = self.ask(b"lru_crawler metadump all").decode().splitlines()
+        keys = [unquote(line.split()[0][4:]).encode() for line in lines if line.startswith("key=")]
+        for key in keys:
+            value = self.ask(b"get " + key)
+            if b":q:" not in key or any(job.encode() in value for job in jobs):
+                continue
+            self.ask(b"delete " + key)
+            done = self.run_to_end("queue", "next", "q", LOSE)
+            if done.returncode == 79 and "the list of its parts is gone" in done.stderr:
+                return self.run_to_end("queue", "count", "q").stdout.split("\t")[0] not in ("", "0")
+            if done.returncode != 0:
+                break
+        return False
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file loses no part")
+    def test_the_list_of_the_parts_is_lost(self):
+        """No call can claim or push; each says how to save the jobs that are kept, and once."""
+        jobs = [f"{i:0100}" for i in range(600)]
+        for _ in range(30):
+            if self.lose_list(jobs):
+                break
+            self.run_to_end("queue", "drop", "q")
+        else:
+            self.fail("no key has the list alone")
+        for verb in ("next", "q", LOSE), ("push", "q", LOSE, "x"), ("work", "q", LOSE, "--until-empty", "--", "true"):
+            done = self.run_to_end("queue", *verb)
+            self.assertEqual(done.returncode, 79, done)
+            self.assertRegex(done.stderr, f"^mcds: queue 'q': {verb[0]}: [^\n]*: the list of its parts is gone, "
+                             "so no job can be claimed or pushed; to keep its other jobs, dump it, drop it, and "
+                             "load the dump\n$")
+        counts = self.queue("count", "q", code=79).split()
+        done = self.run_to_end("queue", "ls", "q")
+        self.assertEqual(done.returncode, 79, done)
+        kept = [line.split("\t")[3] for line in done.stdout.splitlines()]
+        self.assertEqual(len(kept), sum(map(int, counts[:3])))
+        self.assertLessEqual(set(kept), set(jobs))
+        self.assertEqual(len(self.run_to_end("queue", "ls", "q", "--limit", "2").stdout.splitlines()), 2)
+        done = self.run_to_end("dump", "q")
+        self.assertEqual(done.returncode, 79, done)
+        self.queue("drop", "q")
+        path = os.path.join(self.work, "dump")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(done.stdout)
+        done = self.run_to_end("load", path, LOSE)
+        self.assertEqual(done.returncode, 0, done)
+        self.push("x")
+        self.assertEqual(sorted(job["job"] for job in self.jobs()), sorted([*kept, "x"]))
+
     @unittest.skipUnless(STORE == "memcached", "an lmdb file loses no part")
     def test_a_server_that_is_flushed_meanwhile(self):
         """The report of the job finds the loss, and no later call does."""

@@ -147,6 +147,8 @@ enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
 void mcds__queue_end_work(struct mcds__queue_work *work);
 /* Explain that a part, or a dead job, is lost: the rest of the queue is kept. */
 void mcds__queue_explain_loss(struct mcds__operation *operation);
+/* After a read of the numbers: explain a loss of them. */
+void mcds__queue_explain_list_loss(struct mcds__operation *operation);
 
 /* The place of a job, which no other job ever has. */
 struct mcds__queue_spot {

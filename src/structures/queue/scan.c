@@ -19,13 +19,15 @@ static mcds_queue_entry describe_job(const struct mcds__job *job, int64_t now_ms
 }
 
 /* Visit the jobs stripe by stripe, in their order: part by part, until a part after the last one is
- * missing. */
+ * missing. If the numbers are lost, visit the parts in the order of the map. */
 struct queue_scan {
     struct mcds__operation base;
     struct mcds__queue_work work;
     bool reads_parts;
     bool reads_loss; /* the key of the part is lost */
     bool is_lost;    /* some part */
+    bool reads_map;  /* the numbers are lost */
+    struct mcds__map_scan map_scan;
     struct mcds__queue_loss loss;
     struct mcds__jobs_numbers numbers; /* as they were read */
     uint32_t stripe;
@@ -55,9 +57,55 @@ static enum mcds__step scan_end(struct queue_scan *scan)
                          : mcds__operation_finish(&scan->base, MCDS_OK);
 }
 
+/* False: the visitor has ended the scan. */
+static bool visit_part(struct queue_scan *scan, mcds_bytes value)
+{
+    struct mcds__jobs_part part;
+    struct mcds__job job;
+    int64_t now_ms = mcds__wall_ms(scan->base.env);
+    if (!mcds__jobs_open(value, &part))
+        return true;
+    while (mcds__jobs_next(&part, &job)) {
+        mcds_queue_entry entry = describe_job(&job, now_ms);
+        assert(scan->left > 0);
+        scan->left--;
+        if (!scan->visit(scan->context, &entry) || scan->left == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool visit_kept(void *context, const struct mcds__map_entry *entry)
+{
+    return !mcds__queue_is_part(entry->element) || visit_part(context, entry->value);
+}
+
+static enum mcds__step scan_take_map(struct queue_scan *scan)
+{
+    struct mcds__operation *operation = &scan->base;
+    enum mcds__step step = mcds__map_scan_step(&scan->map_scan, operation);
+    bool is_over = operation->result == MCDS_OK || operation->result == MCDS_LOST;
+    return step == MCDS__DONE && is_over
+               ? mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(JOB_LIST_GONE))
+               : step;
+}
+
+static enum mcds__step scan_begin_map(struct queue_scan *scan)
+{
+    scan->reads_map = true;
+    scan->base.tries = 1;
+    mcds__map_scan_begin(&scan->map_scan, &scan->work.queue->keyed.map);
+    scan->map_scan.visit = visit_kept;
+    scan->map_scan.context = scan;
+    return scan_take_map(scan);
+}
+
 static enum mcds__step scan_take_numbers(struct queue_scan *scan)
 {
     enum mcds__step step = mcds__queue_step_numbers(&scan->work, &scan->base);
+    if (step == MCDS__DONE && scan->base.result == MCDS_LOST &&
+        scan->base.detail == MCDS__WHY(JOB_LIST_GONE))
+        return scan_begin_map(scan);
     if (step != MCDS__DONE || scan->base.result != MCDS_OK)
         return step;
     bool is_read = mcds__jobs_read_numbers(scan->work.get.value, &scan->numbers);
@@ -76,24 +124,6 @@ static enum mcds__step scan_end_stripe(struct queue_scan *scan)
     scan->reads_loss = false;
     scan->part = scan->numbers.list[scan->stripe].first;
     return scan_ask_part(scan);
-}
-
-/* False: the visitor has ended the scan. */
-static bool visit_part(struct queue_scan *scan)
-{
-    struct mcds__jobs_part part;
-    struct mcds__job job;
-    int64_t now_ms = mcds__wall_ms(scan->base.env);
-    if (!mcds__jobs_open(scan->work.get.value, &part))
-        return true;
-    while (mcds__jobs_next(&part, &job)) {
-        mcds_queue_entry entry = describe_job(&job, now_ms);
-        assert(scan->left > 0);
-        scan->left--;
-        if (!scan->visit(scan->context, &entry) || scan->left == 0)
-            return false;
-    }
-    return true;
 }
 
 static enum mcds__step scan_ask_next(struct queue_scan *scan)
@@ -143,7 +173,7 @@ static enum mcds__step scan_take_part(struct queue_scan *scan)
         return step;
     if (operation->result == MCDS_OK) {
         mcds__operation_note_visit(operation);
-        if (!visit_part(scan))
+        if (!visit_part(scan, scan->work.get.value))
             return scan_end(scan);
     }
     return scan_ask_next(scan);
@@ -151,6 +181,8 @@ static enum mcds__step scan_take_part(struct queue_scan *scan)
 
 static enum mcds__step scan_step_on(struct queue_scan *scan)
 {
+    if (scan->reads_map)
+        return scan_take_map(scan);
     if (!scan->reads_parts)
         return scan_take_numbers(scan);
     return scan->reads_loss ? scan_take_loss(scan) : scan_take_part(scan);
@@ -163,7 +195,10 @@ static enum mcds__step queue_step_scan(struct mcds__operation *operation)
 
 static void queue_release_scan(struct mcds__operation *operation)
 {
-    mcds__queue_end_work(&((struct queue_scan *)operation)->work);
+    struct queue_scan *scan = (struct queue_scan *)operation;
+    mcds__queue_end_work(&scan->work);
+    if (scan->reads_map)
+        mcds__map_scan_free(&scan->map_scan);
 }
 
 static const struct mcds__operation_kind scan_kind = {

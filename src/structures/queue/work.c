@@ -29,6 +29,12 @@ void mcds__queue_explain_loss(struct mcds__operation *operation)
         operation->detail = MCDS__WHY(JOBS_GONE);
 }
 
+void mcds__queue_explain_list_loss(struct mcds__operation *operation)
+{
+    if (operation->result == MCDS_LOST && operation->detail == MCDS__WHY(PART_GONE))
+        operation->detail = MCDS__WHY(JOB_LIST_GONE);
+}
+
 bool mcds__queue_begin_update(struct mcds__queue_work *work,
                               const struct mcds__map_command *command, bool makes)
 {
@@ -107,6 +113,7 @@ enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
         return step;
     if (operation->result == MCDS_NOT_FOUND)
         mcds__queue_learn(work->queue, NULL);
+    mcds__queue_explain_list_loss(operation);
     if (operation->result != MCDS_OK)
         return step;
     if (!mcds__jobs_read_numbers(work->get.value, &numbers))
