@@ -306,7 +306,7 @@ def test_help_shows_what_is_called() -> None:
     assert str(inspect.signature(mcds.PipelineTable.has)) == "(self, key: 'Bytes') -> 'Result[bool]'"
 
 
-def test_opened_again_after_a_loss(s: mcds.Store, opener: Opener) -> None:
+def test_opened_again_after_a_loss(s: mcds.Store, opener: Callable[..., mcds.Store]) -> None:
     """`open it again to accept that` is what the message says: the store keeps no handle that has found a loss."""
     def lose() -> None:
         with opener() as other:
@@ -326,7 +326,7 @@ def test_opened_again_after_a_loss(s: mcds.Store, opener: Opener) -> None:
     assert s.counter("a", strict=True).add() == 1
 
 
-def test_opened_again_after_a_loss_in_a_loop(s: mcds.Store, opener: Opener) -> None:
+def test_opened_again_after_a_loss_in_a_loop(s: mcds.Store, opener: Callable[..., mcds.Store]) -> None:
     async def main() -> None:
         assert await s.aio.counter("a", strict=True).add() == 1
         with opener() as other:
