@@ -27,9 +27,9 @@ extern "C" {
  * as soon as the other clocks reach that time. Views may be counted in an interval that is already
  * saved, because their machine's clock is more than 5 s slow, or because the clock of a flush was
  * ahead. The next flush saves that interval again, and the value includes these views after ten
- * minutes at most. A handle looks for such intervals once a second. Views that it counts between
- * two looks may be missing if it counts no others during the two intervals that follow. Views are
- * missing if a clock counts them that is slow by more than a day, or by more than 1 440 intervals. */
+ * minutes at most. A handle checks once a second whether this has happened. Views that it counts
+ * after its last check may be missing if it counts no others in the next two intervals. Views from a
+ * machine whose clock is slow by more than one day, or by more than 1 440 intervals, are missing. */
 typedef struct mcds_views mcds_views;
 
 /* Sets *views_out to the sum of the views saved for this page in the intervals up to and
@@ -93,7 +93,7 @@ MCDS_API MCDS_CHECKED int mcds_views_made_with(mcds_store *store, const char *na
  *              MCDS_BUSY       other callers kept changing a key, or operations of this handle
  *                              use four other intervals; not counted
  * Cost:        1, or 2 to 3 for a handle's first view of a page in an interval. One more once a
- *              second, and for a handle's first call of any kind
+ *              second, and one more for a handle's first call of any kind
  * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all; not repeated. Before it counts, the
  *              call adds the page to a list. If only the reply to that step is lost, the views
  *              were not counted, and the result is MCDS_UNAVAILABLE, MCDS_TIMEOUT or that of a

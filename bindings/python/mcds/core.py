@@ -103,7 +103,7 @@ class Core:
             return opened
 
     def forget(self, opened: Opened) -> None:
-        """The next open makes a new handle: this one has found a loss, and reports it at each call."""
+        """Keep this handle no more, so that the next open makes a new one: it reports a loss at each call."""
         with self._lock:
             for key, one in self._opened.items():
                 if one is opened:

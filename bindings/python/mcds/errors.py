@@ -223,7 +223,7 @@ def closed(noun: str = "", name: bytes = b"") -> Invalid:
 
 
 def of_another(opened: Any, verb: str, thing: str, other: Any) -> Invalid:
-    """The error of a call with a thing that belongs to a structure of another name."""
+    """The error for a job that belongs to a structure of another name."""
     error = Invalid()
     error.result, error.cause = lib.MCDS_INVALID, "BAD_LEASE"
     locate(error, opened.noun, shown_name(opened.name), verb,

@@ -36,9 +36,9 @@ class LimitForm(enum.IntEnum):
 class LimitValue:
     """The tokens of an identity.
 
-    remaining  tokens left in the smallest rate
-    retry      seconds until a refused take passes; of get, until one token does; else 0
-    full       seconds until all tokens that were taken are refilled, at most
+    remaining  tokens left in the rate that has fewest left
+    retry      seconds until the refused take can succeed; of get, until one token is available; else 0
+    full       seconds until all tokens that were taken are refilled: the upper bound
     """
 
     remaining: int
@@ -52,9 +52,9 @@ class Take(LimitValue):
 
     taken      whether the tokens were taken
     delay      seconds that the caller must wait before it begins; 0 without patience
-    remaining  tokens left in the smallest rate
-    retry      seconds until a refused take passes; else 0
-    full       seconds until all tokens that were taken are refilled, at most
+    remaining  tokens left in the rate that has fewest left
+    retry      seconds until the refused take can succeed; else 0
+    full       seconds until all tokens that were taken are refilled: the upper bound
     """
 
     taken: bool

@@ -36,9 +36,9 @@ class Holder:
 
     fence      the newest fence drawn; 0: the store has lost it
     remaining  seconds until the lease ends, unless it is renewed; None: the store does not report it
-    label      of the holder. If holders share the lock, label and remaining are those of the last to end
-    tenure     a random number of this acquisition; a renewal keeps it
-    shared     how many share the lock; 0: one holder has it alone
+    label      of the holder. If holders share the lock, label and remaining are those of the lease that ends last
+    tenure     a random number that identifies this acquisition; a renewal keeps it
+    shared     how many holders share the lock; 0: one holder has it alone
     intended   it is shared, and a caller waits, or has just waited, to have it alone
     """
 

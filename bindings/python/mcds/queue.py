@@ -163,8 +163,8 @@ class QueuePlans(Structure):
         back. The job loses a try. At its last try, it is pushed again. If the reply to that
         request is late, the job is due again after `visible`.
 
-        after  a job of this queue that this worker has done: the same request says so. Its
-               `was_lost` then says whether its claim had ended before
+        after  a job of this queue that this worker has done: the same request ends it. Its
+               `was_lost` is then true if its claim had ended before
         """
         if after is not None:
             check_type(after, JobBase, "after")
