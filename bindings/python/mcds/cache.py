@@ -108,7 +108,9 @@ class ClaimBase(Bound):
 
     @property
     def mine(self) -> bool:
-        """Whether this caller fills the key. False: `value` is fresh, or others fill it."""
+        """Whether this caller fills the key. False: `value` is fresh, or others fill it. Raises Invalid in a
+        child of the process that has the claim."""
+        self._opened.check_process()
         return bool(self._claim.mine)
 
     @property
@@ -139,7 +141,7 @@ class ClaimBase(Bound):
                     (self._opened.handle, self._claim), take_stored)
 
     def __repr__(self) -> str:
-        return f"<mcds.{type(self).__name__} {'mine' if self.mine else 'not mine'}>"
+        return f"<mcds.{type(self).__name__} {'mine' if self._claim.mine else 'not mine'}>"
 
 
 class Claim(ClaimBase):

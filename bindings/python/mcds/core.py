@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import os
 import threading
 import time
 import weakref
@@ -10,7 +11,7 @@ from typing import Any, Callable, Hashable, List, NoReturn, Set, Tuple
 
 from ._binding import ffi, lib
 from .block import surely
-from .errors import Error, Invalid, check, closed, note
+from .errors import Error, Invalid, check, closed, forked, note
 from .handle import handle_in, new_place
 from .helping import name_methods
 
@@ -36,7 +37,7 @@ class Bound:
 class Opened:
     """A handle of C. It is closed when nothing refers to it, so never during a call."""
 
-    __slots__ = ("handle", "noun", "name", "options", "kept", "__weakref__")
+    __slots__ = ("handle", "noun", "name", "options", "kept", "process", "__weakref__")
 
     def __init__(self, handle: Any, noun: str, name: bytes, options: Any = None, kept: Any = None) -> None:
         self.handle = handle
@@ -44,6 +45,12 @@ class Opened:
         self.name = name
         self.options = options
         self.kept = kept
+        self.process = os.getpid()
+
+    def check_process(self) -> None:
+        """Raise Invalid in a child of the process that has opened it. For what C answers without the store."""
+        if self.process != os.getpid():
+            raise forked(self.noun, self.name)
 
     def close(self) -> None:
         """Let go of the handle. Calls then raise Invalid, with the name."""

@@ -231,6 +231,22 @@ def of_another(opened: Any, verb: str, thing: str, other: Any) -> Invalid:
     return error
 
 
+def needing(opened: Any, verb: str, wanted: str) -> Invalid:
+    """The error of a call that lacks something, in the form of the library."""
+    error = Invalid()
+    error.result, error.cause, error.wanted = lib.MCDS_INVALID, "ARGUMENT_MISSING", wanted
+    locate(error, opened.noun, shown_name(opened.name), verb, f"needs {wanted}")
+    return error
+
+
+def forked(noun: str, name: bytes) -> Invalid:
+    """The error of a structure that a parent process has opened."""
+    error = Invalid()
+    error.result, error.cause = lib.MCDS_INVALID, "FORKED"
+    locate(error, noun, shown_name(name), "", "opened before fork; open the store again in the child")
+    return error
+
+
 def brief(data: object) -> str:
     """The repr of a value, at most 60 characters."""
     shown = repr(data)

@@ -143,7 +143,8 @@ class Tenure(Bound):
 
     @property
     def _handle(self) -> Any:
-        """Of C. Invalid: the store is closed."""
+        """Of C. Invalid: the store is closed, or a parent process has opened it."""
+        self._opened.check_process()
         return self._opened.handle
 
     @property
@@ -153,16 +154,19 @@ class Tenure(Bound):
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left; 0 when it is over."""
+        """Seconds that are left; 0 when it is over. Raises Invalid after the close of the store, and in a child
+        of the process that has acquired it."""
         return int(self._calls.remaining_ms(self._handle, self._held)) / 1000
 
     @property
     def lost(self) -> bool:
-        """Whether the lease has ended, or may have: another may hold the lock."""
+        """Whether the lease has ended, or may have: another may hold the lock. Raises Invalid after the close
+        of the store, and in a child of the process that has acquired it."""
         return self._failure is not None or self.remaining == 0
 
     def check(self) -> None:
-        """Raise Lost where the lease has ended. Call it before what must not be done twice."""
+        """Raise Lost where the lease has ended, and Invalid where the store is closed or a parent process has
+        acquired the lease. Call it before what must not be done twice."""
         if self._failure is not None:
             raise again(self._failure)
         if self.remaining == 0:
@@ -226,6 +230,7 @@ class Lease(Tenure):
         self._statement: "Optional[weakref.ref[object]]" = None
 
     def renew(self) -> None:
+        self._opened.check_process()
         """Extend the lease by its whole length from now."""
         with self._mutex:
             try:
@@ -235,11 +240,13 @@ class Lease(Tenure):
                 raise
 
     def export(self) -> str:
+        self._opened.check_process()
         """The lease as text, with which `Lock.adopt` of another process renews and releases it."""
         with self._mutex:
             return self._export()
 
     def release(self) -> None:
+        self._opened.check_process()  # in a child another thread of the parent may have the mutex
         """Release the lock. Raises Lost where the lease had ended before."""
         self._over.put(None)
         with self._mutex:

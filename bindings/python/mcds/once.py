@@ -72,7 +72,8 @@ class RunBase(Bound):
 
     @property
     def mine(self) -> bool:
-        """Whether this caller does the work."""
+        """Whether this caller does the work. Raises Invalid in a child of the process that has begun it."""
+        self._opened.check_process()
         return bool(self._run.mine)
 
     @property
@@ -82,7 +83,8 @@ class RunBase(Bound):
 
     @property
     def until(self) -> float:
-        """Unix time at which the claim ends."""
+        """Unix time at which the claim ends. Raises Invalid in a child, as `mine`."""
+        self._opened.check_process()
         return float(self._run.until_ms / 1000)
 
     def _finish_plan(self, result: Bytes, code: int = 0) -> Plan[None]:
@@ -102,7 +104,7 @@ class RunBase(Bound):
                     (self._opened.handle, self._run), take_none)
 
     def __repr__(self) -> str:
-        return f"<mcds.{type(self).__name__} {'mine' if self.mine else 'not mine'}>"
+        return f"<mcds.{type(self).__name__} {'mine' if self._run.mine else 'not mine'}>"
 
 
 class Run(RunBase):

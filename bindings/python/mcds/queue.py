@@ -98,7 +98,9 @@ class JobBase(Bound):
 
     @property
     def held(self) -> bool:
-        """Whether nothing was said about the job yet."""
+        """Whether nothing was said about the job yet. Raises Invalid in a child of the process that has
+        claimed the job; there, use `queue.job(job.receipt)` of a store that the child has opened."""
+        self._plans._opened.check_process()
         return bool(self._job.is_held)
 
     @property
@@ -109,13 +111,14 @@ class JobBase(Bound):
     @property
     def deadline(self) -> Optional[float]:
         """When the claim ends: seconds of `time.clock_gettime(time.CLOCK_BOOTTIME)`. None: nothing is
-        held, or the claim comes from a receipt and `longer` was not called."""
+        held, or the claim comes from a receipt and `longer` was not called. Raises Invalid in a child, as
+        `held`."""
         ns = int(self._job.deadline_ns)
         return ns / 1e9 if self.held and ns > 0 else None
 
     @property
     def remaining(self) -> Optional[float]:
-        """Seconds until the claim ends, 0 after its end; None as for `deadline`."""
+        """Seconds until the claim ends, 0 after its end; None and Invalid as for `deadline`."""
         deadline = self.deadline
         if deadline is None:
             return None

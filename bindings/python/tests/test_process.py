@@ -196,3 +196,49 @@ def test_values_are_copied(s: mcds.Store) -> None:
     error = pickle.loads(pickle.dumps(caught.value))
     assert (str(error), error.cause, error.args) == (str(caught.value), caught.value.cause, caught.value.args)
     assert str(error) in repr(error) and type(error) is type(caught.value)
+
+
+@pytest.mark.parametrize("hold, uses", [
+    (lambda s: s.lock("l", ttl=600).acquire(), ["check", "renew", "release", "export", "lost", "remaining"]),
+    (lambda s: s.semaphore("m", 1, ttl=600).acquire(), ["check", "renew", "release", "lost", "remaining"]),
+    (lambda s: s.once("o").begin("k"), ["mine", "until", "renew", "abandon"]),
+    (lambda s: s.cache("c").look("k"), ["mine", "renew", "release"]),
+    (lambda s: pushed(s).next(), ["held", "deadline", "remaining", "longer", "done", "__enter__"])],
+    ids=["lease", "permit", "run", "claim", "job"])
+def test_a_child_does_not_hold_what_its_parent_holds(hold: Callable[[mcds.Store], Any], uses: List[str],
+                                                     opener: Opener) -> None:
+    """Also where another thread of the parent renews the lease at the fork."""
+    with opener() as s:
+        held = hold(s)
+
+        def use(name: str) -> Any:
+            found = getattr(held, name)
+            return found() if callable(found) else found
+
+        with getattr(held, "_mutex", threading.Lock()):
+            assert in_child(lambda: all(refuses(lambda: use(name)) for name in uses) and repr(held) != "")
+        for name in uses:
+            if name not in ("release", "abandon", "done"):
+                use(name)
+
+
+def pushed(s: mcds.Store) -> mcds.Queue:
+    queue = s.queue("q", may_lose=True)
+    queue.push("j")
+    return queue
+
+
+def test_a_child_ends_the_job_of_its_parent(opener: Opener) -> None:
+    """With the receipt, on a store of its own."""
+    with opener() as s:
+        if repr(s).startswith("<mcds.Store memory:"):
+            return
+        job = pushed(s).next()
+        assert job is not None
+
+        def end() -> bool:
+            with opener() as own:
+                own.queue("q", may_lose=True).job(job.receipt).done()
+            return True
+
+        assert in_child(end) and s.queue("q", may_lose=True).count() == (0, 0, 0, 0)
