@@ -348,3 +348,5 @@ class Aio(Bound):
     async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:
         self._core.close()
+        if self._core.handle is ffi.NULL:
+            raise closed()

@@ -144,7 +144,8 @@ class AioBlock(Leased):
     async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:
         task = asyncio.current_task()
-        assert task is not None
+        if task is None or task not in self._held:
+            raise self._not_begun("__aexit__", "task")
         leases = self._held[task]
         lease = leases.pop()
         if not leases:

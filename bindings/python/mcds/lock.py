@@ -18,7 +18,7 @@ from .block import ending, statement, surely
 from .core import Bound, Core, Opened
 from .encoding import encode_text
 from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Unavailable, again, check,
-                     closed, error_of, message_of, shown_name, text)
+                     closed, error_of, message_of, needing, shown_name, text)
 from .handle import handle_in, new_place
 from .helping import shows
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms,
@@ -311,6 +311,10 @@ class Leased(Structure):
     @property
     def _acquiring(self) -> Calls:
         return SHARED_CALLS if self._chosen.shared else self._calls
+    def _not_begun(self, verb: str, caller: str) -> Invalid:
+        """The error of the end of a block that the thread or the task has not begun."""
+        return needing(self._opened, verb, f"a block that this {caller} has begun")
+
 
     def _acquire_plan(self, tenure: Tenure, wait_ms: int) -> Plan[None]:
         """Wait up to `wait_ms` for the lease."""
@@ -441,8 +445,11 @@ class Block(Leased):
     @ending
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        leases = self._held.leases  # a call, where a signal is handled, comes after the try begins
-        lease = leases[-1]
+        try:
+            leases = self._held.leases  # a call, where a signal is handled, comes after the next try begins
+            lease = leases[-1]
+        except (AttributeError, IndexError):
+            raise self._not_begun("__exit__", "thread") from None
         del leases[-1]
         try:
             lease.release()

@@ -11,7 +11,7 @@ from .arguments import as_integer, check_type
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_text
-from .errors import Error, brief, error_of, of_another
+from .errors import Error, brief, error_of, needing, of_another
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
                    as_short_ms, as_short_option_ms, awaited, encode_name, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
@@ -102,6 +102,10 @@ class JobBase(Bound):
         claimed the job; there, use `queue.job(job.receipt)` of a store that the child has opened."""
         self._plans._opened.check_process()
         return bool(self._job.is_held)
+
+    def _check_held(self, verb: str) -> None:
+        if not self.held:
+            raise needing(self._plans._opened, verb, "a job that is held")
 
     @property
     def was_lost(self) -> bool:
@@ -293,6 +297,7 @@ class Job(JobBase):
 
     def __enter__(self) -> "Job":
         return self
+        self._check_held("__enter__")
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
@@ -327,6 +332,7 @@ class AioJob(JobBase):
 
     async def __aenter__(self) -> "AioJob":
         return self
+        self._check_held("__aenter__")
 
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
         if not self.held:

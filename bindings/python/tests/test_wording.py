@@ -467,3 +467,45 @@ def test_a_sentence_can_change(kind: Any) -> None:
     error.message = "two"
     assert (str(error), error.args) == ("two", ("two",)) and "two" in repr(error)
     assert str(pickle.loads(pickle.dumps(error))) == "two"
+
+
+def test_the_end_of_a_block_that_was_not_begun() -> None:
+    """Or was ended before."""
+    async def leave(block: Any) -> None:
+        await block.__aexit__(None, None, None)
+
+    with mcds.open("memory:") as s:
+        blocks: List[Tuple[str, Any, Any]] = [
+            ("lock", s.lock("x"), s.aio.lock("x")), ("semaphore", s.semaphore("x", 1), s.aio.semaphore("x", 1))]
+        for noun, block, awaited in blocks:
+            for _ in range(2):
+                assert sentence(lambda: block.__exit__(None, None, None)) == (
+                    f"{noun} 'x': __exit__: needs a block that this thread has begun")
+                with block:
+                    pass
+            assert sentence(lambda: run(lambda: leave(awaited))) == (
+                f"{noun} 'x': __aexit__: needs a block that this task has begun")
+
+
+def test_a_block_of_a_job_that_is_not_held() -> None:
+    async def main(s: mcds.Store) -> None:
+        job = await s.aio.queue("q").next()
+        async with job:
+            pass
+        async with job:
+            raise AssertionError("the body runs")
+
+    with mcds.open("memory:") as s:
+        s.queue("q").push_many(["a", "b"])
+        job = s.queue("q").next()
+        assert job is not None
+        with job:
+            pass
+        assert sentence(job.__enter__) == "queue 'q': __enter__: needs a job that is held"
+        assert sentence(lambda: run(lambda: main(s))) == "queue 'q': __aenter__: needs a job that is held"
+
+
+def test_an_asynchronous_block_of_a_closed_store() -> None:
+    with mcds.open("memory:") as s:
+        pass
+    assert sentence(lambda: run(s.aio.__aenter__)) == "the store is closed"
