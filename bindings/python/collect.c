@@ -266,20 +266,6 @@ bool mcds_py_collect_finding(void *context, const mcds_finding *finding)
            put(context, 0, 0, (mcds_bytes){NULL, 0}, mcds_text(finding->fix));
 }
 
-size_t mcds_py_drain(mcds_pipeline *pipeline, bool waits, mcds_completion *out, size_t most,
-                     int *result_out)
-{
-    size_t count = 0;
-    *result_out = MCDS_OK;
-    while (count < most && *result_out == MCDS_OK) {
-        *result_out = waits && count == 0 ? mcds_pipeline_next(pipeline, &out[count])
-                                          : mcds_pipeline_poll(pipeline, &out[count]);
-        if (*result_out == MCDS_OK && out[count++].result != MCDS_OK)
-            break;
-    }
-    return count;
-}
-
 /* In Python. What it puts into value_out or said_out stays there until fetch has returned. */
 int mcds_py_source(void *context, mcds_bytes key, mcds_bytes *value_out, mcds_bytes *said_out);
 
@@ -298,15 +284,15 @@ static int64_t now_ms(void)
     return env->monotonic_ns(env->self) / 1000000;
 }
 
-int mcds_py_run(mcds_pipeline *pipeline, int wait_ms)
+/* Waits for the next finished operation for about wait_ms, or until a signal comes. */
+static int next_within(mcds_pipeline *pipeline, int wait_ms, mcds_completion *done)
 {
-    mcds_completion done;
+    int result = mcds_pipeline_poll(pipeline, done);
+    if (result != MCDS_PENDING || wait_ms == 0)
+        return result;
     int64_t until_ms = now_ms() + wait_ms;
     for (;;) {
         mcds_wait wait = MCDS_WAIT_INIT;
-        int result = mcds_pipeline_poll(pipeline, &done);
-        if (result != MCDS_PENDING)
-            return result == MCDS_OK ? done.result : result;
         int64_t left_ms = until_ms - now_ms();
         if (left_ms <= 0)
             return MCDS_PENDING;
@@ -316,5 +302,28 @@ int mcds_py_run(mcds_pipeline *pipeline, int wait_ms)
         struct pollfd file = {wait.fd, POLLIN, 0};
         if (poll(&file, wait.fd >= 0, (int)left_ms) < 0)
             return MCDS_PENDING; /* a signal */
+        result = mcds_pipeline_poll(pipeline, done);
+        if (result != MCDS_PENDING)
+            return result;
     }
+}
+
+size_t mcds_py_drain(mcds_pipeline *pipeline, int wait_ms, mcds_completion *out, size_t most,
+                     int *result_out)
+{
+    size_t count = 0;
+    *result_out = MCDS_OK;
+    while (count < most && *result_out == MCDS_OK) {
+        *result_out = next_within(pipeline, count == 0 ? wait_ms : 0, &out[count]);
+        if (*result_out == MCDS_OK && out[count++].result != MCDS_OK)
+            break;
+    }
+    return count;
+}
+
+int mcds_py_run(mcds_pipeline *pipeline, int wait_ms)
+{
+    mcds_completion done;
+    int result = next_within(pipeline, wait_ms, &done);
+    return result == MCDS_OK ? done.result : result;
 }

@@ -51,9 +51,9 @@ bool mcds_py_collect_listed(void *context, const mcds_listed *listed);
 bool mcds_py_collect_finding(void *context, const mcds_finding *finding);
 
 /* Takes at most `most` finished operations, and ends after one that has failed, so that
- * mcds_last_error() is about the last one. With `waits` it waits for the first. Returns how many; the
- * result of the last call of the library is in *result_out. */
-size_t mcds_py_drain(mcds_pipeline *pipeline, bool waits, mcds_completion *out, size_t most,
+ * mcds_last_error() is about the last one. For the first it waits about wait_ms, or until a signal comes.
+ * Returns how many; the result of the last call of the library is in *result_out. */
+size_t mcds_py_drain(mcds_pipeline *pipeline, int wait_ms, mcds_completion *out, size_t most,
                      int *result_out);
 
 /* A fill of fetch. It calls the function of the program, and then adds the value or, after a failure,

@@ -24,7 +24,7 @@ from .list import AioList, open_list
 from .lock import open_lock
 from .log import AioLog, open_log
 from .once import AioOnce, open_once
-from .plan import CONVERSION, Plan, new_options, new_sized, opens
+from .plan import CONVERSION, Plan, closed_of, new_options, new_sized, opens
 from .queue import AioQueue, open_queue
 from .semaphore import AioSemaphore, open_semaphore
 from .set import AioSet, open_bag, open_sequence, open_set
@@ -58,7 +58,11 @@ class Claiming(Operation):
 
     def __await__(self) -> Generator[Any, None, Any]:
         try:
-            return (yield from super().__await__())
+            result = yield from super().__await__()
+            if self.driver.is_closed() and self.plan is not None:
+                self.plan.end_claim(0)  # by a call that waits: no loop drives another
+                raise closed_of(self.plan.made_by[0]) if self.plan.made_by is not None else closed()
+            return result
         except asyncio.CancelledError:
             # The result had come, but the awaiting task was cancelled before it got the result.
             if self.plan is not None and self.done() and not self.cancelled() and self.exception() is None:
@@ -107,6 +111,9 @@ class Driver:
         else:
             before.add_done_callback(lambda _: self._admit(operation, plan))
         return operation
+
+    def is_closed(self) -> bool:
+        return self._pipeline is None
 
     def _admit(self, operation: Operation, plan: Plan[Any]) -> None:
         if operation.cancelled():
@@ -173,7 +180,7 @@ class Driver:
             self._next.cancel()
         self._next = None
         self._is_soon = False
-        count = lib.mcds_py_drain(self._pipeline, False, self._done, TURN, self._code)
+        count = lib.mcds_py_drain(self._pipeline, 0, self._done, TURN, self._code)
         if count == 0 and self._running and self._code[0] != lib.MCDS_PENDING:
             self._unwatch()
             error = error_of(self._code[0])  # after fork, after an interrupt
@@ -343,10 +350,10 @@ class Aio(Bound):
         return f"<mcds.Aio {self._uri}>"
 
     async def __aenter__(self) -> "Aio":
+        if self._core.handle is ffi.NULL:
+            raise closed()
         return self
 
     async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:
         self._core.close()
-        if self._core.handle is ffi.NULL:
-            raise closed()

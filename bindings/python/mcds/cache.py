@@ -13,8 +13,8 @@ from .core import Bound, Core, Opened
 from .encoding import encode_returned
 from .errors import Io, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
-                   as_option_ms, as_required_ms, as_short_ms, as_short_option_ms, awaited, encode, encode_name,
-                   keep_raised, new_options, new_value, read_value, started, take_found, take_none,
+                   as_option_ms, as_required_ms, as_short_ms, as_short_option_ms, awaited, closed_of, encode,
+                   encode_name, is_closed, keep_raised, new_options, new_value, read_value, started, take_found, take_none,
                    waiting)
 
 P = ParamSpec("P")
@@ -26,11 +26,16 @@ AwaitedFill = Callable[[bytes], Awaitable[Optional[Bytes]]]
 RAISED = 1 << 20
 
 
+#: What C cannot store as a value or a sentence. It then gives the claim back.
+TOO_LARGE = (ffi.from_buffer(b""), 1 << 62)
+
+
 class Filling:
     """One call of fetch: the program's function, and the exception that it raised."""
 
-    def __init__(self, fill: Fill) -> None:
+    def __init__(self, fill: Fill, structure: Any) -> None:
         self.fill = fill
+        self.structure = structure
         self.raised: Optional[BaseException] = None
         #: The value or the sentence, which C reads.
         self.kept: Optional[Tuple[Any, int]] = None
@@ -43,6 +48,9 @@ class Filling:
 @ffi.def_extern(error=RAISED, onerror=keep_raised)  # type: ignore[misc]
 def mcds_py_source(context: Any, key: Any, value_out: Any, said_out: Any) -> int:
     filling: Filling = ffi.from_handle(context)
+    if is_closed(filling.structure):
+        said_out[0] = TOO_LARGE
+        return filling.failed(closed_of(filling.structure))
     try:
         value = filling.fill(bytes(ffi.buffer(key.data, key.length)))
         if value is None:
@@ -198,7 +206,7 @@ class CachePlans(Structure):
         the wait leaves at most a claim, which ends after `fill`; one inside `fill` is its failure.
         """
         check_function(fill, "fill")
-        filling = Filling(fill)
+        filling = Filling(fill, self)
         context = ffi.new_handle(filling)
         array, kept = as_array(tags, "tags")
         value = new_value()
@@ -246,9 +254,9 @@ class CachePlans(Structure):
         value = new_value()
         claim = ffi.new("mcds_cache_claim *")
 
-        def give_back(code: int) -> Iterator[Plan[Any]]:
+        def give_back(code: int, handle: Any) -> Iterator[Plan[Any]]:
             if claim.mine:
-                yield ClaimBase(self, claim, None)._release_plan()
+                yield ClaimBase(self._with(handle), claim, None)._release_plan()
 
         def take(code: int, out: Any) -> C:
             if code not in (0, NOT_FOUND):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import dataclasses
-import functools
 import threading
 import time
 import weakref
@@ -22,7 +21,7 @@ from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Un
 from .handle import handle_in, new_place
 from .helping import shows
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms,
-                   as_short_option_ms, encode_name, new_options, new_sized, started, store_of,
+                   as_short_option_ms, encode_name, new_options, new_sized, started,
                    take_found, take_none, waiting)
 
 #: The longest call of a waiting acquisition: then it looks how the store is.
@@ -188,7 +187,7 @@ class Tenure(Bound):
         except Invalid:
             return False
 
-    def _give_back(self, handle: Any, code: int) -> Iterator[Plan[Any]]:
+    def _give_back(self, code: int, handle: Any) -> Iterator[Plan[Any]]:
         """For an acquisition whose caller does not get the lease. The store may be closed meanwhile."""
         if code == lib.MCDS_AMBIGUOUS or self._calls.remaining_ms(handle, self._held) > 0:
             yield self._release_plan(handle)
@@ -230,8 +229,8 @@ class Lease(Tenure):
         self._statement: "Optional[weakref.ref[object]]" = None
 
     def renew(self) -> None:
-        self._opened.check_process()
         """Extend the lease by its whole length from now."""
+        self._opened.check_process()
         with self._mutex:
             try:
                 self._renew_plan().wait()
@@ -240,14 +239,14 @@ class Lease(Tenure):
                 raise
 
     def export(self) -> str:
-        self._opened.check_process()
         """The lease as text, with which `Lock.adopt` of another process renews and releases it."""
+        self._opened.check_process()
         with self._mutex:
             return self._export()
 
     def release(self) -> None:
-        self._opened.check_process()  # in a child another thread of the parent may have the mutex
         """Release the lock. Raises Lost where the lease had ended before."""
+        self._opened.check_process()  # in a child another thread of the parent may have the mutex
         self._over.put(None)
         with self._mutex:
             self._release_plan().wait()
@@ -311,24 +310,22 @@ class Leased(Structure):
     @property
     def _acquiring(self) -> Calls:
         return SHARED_CALLS if self._chosen.shared else self._calls
+
     def _not_begun(self, verb: str, caller: str) -> Invalid:
         """The error of the end of a block that the thread or the task has not begun."""
         return needing(self._opened, verb, f"a block that this {caller} has begun")
 
-
     def _acquire_plan(self, tenure: Tenure, wait_ms: int) -> Plan[None]:
         """Wait up to `wait_ms` for the lease."""
-        handle = self._opened.handle
         return Plan(self._acquiring.acquire, self._acquiring.acquire_start,
-                    (handle, wait_ms, tenure._held), take_none, tenure,
-                    give_back=functools.partial(tenure._give_back, handle), repeats=True, made_by=(self, None, (), {}))
+                    (self._opened.handle, wait_ms, tenure._held), take_none, tenure,
+                    give_back=tenure._give_back, repeats=True, made_by=(self, None, (), {}))
 
     def _try_plan(self, tenure: H) -> Plan[Optional[H]]:
         """Acquire the lease, or None where others hold it."""
-        handle = self._opened.handle
         return Plan(self._acquiring.try_acquire, self._acquiring.try_acquire_start,
-                    (handle, tenure._held), take_tenure, tenure,
-                    give_back=functools.partial(tenure._give_back, handle), made_by=(self, None, (), {}))
+                    (self._opened.handle, tenure._held), take_tenure, tenure,
+                    give_back=tenure._give_back, made_by=(self, None, (), {}))
 
 
 class LockPlans(Leased):
@@ -404,7 +401,7 @@ class Block(Leased):
         try:
             while True:
                 plan = self._acquire_plan(lease, slice_ms(until))
-                code = plan.run(store_of(self))
+                code = plan.run(self)
                 if code == 0:
                     return lease
                 error = error_of(code)
@@ -476,7 +473,7 @@ class Lock(Block, LockPlans):
         while True:
             plan = self._watch(seen, slice_ms(until) / 1000)
             try:
-                return plan.take(plan.run(store_of(self)), plan.out)
+                return plan.take(plan.run(self), plan.out)
             except (Busy, Timeout, Unavailable):
                 if time.monotonic() >= until:
                     raise

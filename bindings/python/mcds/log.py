@@ -15,9 +15,9 @@ from .arguments import as_integer, check_type
 from .core import Core, Opened
 from .encoding import encode_text
 from .errors import check
-from .plan import (REFUSALS, Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_option_ms,
-                   as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name, from_time_ms,
-                   new_options, new_sized, refusal, started, take_found, take_none, waiting)
+from .plan import (LOOK_MS, REFUSALS, Bytes, Plan, Seconds, Structure, When, as_array, as_bytes,
+                   as_option_ms, as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name,
+                   from_time_ms, is_closed, new_options, new_sized, refusal, started, take_found, take_none, waiting)
 from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records, rest_of
 
 
@@ -212,6 +212,12 @@ class LogPlans(Structure):
         return Plan(lib.mcds_log_scan, lib.mcds_log_scan_start,
                     (self._opened.handle, ffi.NULL, collect_event, buffer, info), take, buffer)
 
+    def _parts_of(self, pause: Seconds) -> Iterator[float]:
+        """Seconds to sleep, one short sleep after the other, until the pause or the store has ended."""
+        until = time.monotonic() + as_short_ms(pause, "pause") / 1000
+        while (left := until - time.monotonic()) > 0 and not is_closed(self):
+            yield min(left, LOOK_MS / 1000)
+
     @property
     def _damaged(self) -> Damage:
         damage: Damage = self._opened.kept
@@ -262,7 +268,8 @@ class Log(LogPlans):
         with rest_of(self) as rest:
             while rest.take(self.tail(cursor)):
                 if not rest.part:
-                    time.sleep(as_short_ms(pause, "pause") / 1000)
+                    for part in self._parts_of(pause):
+                        time.sleep(part)
                 yield from rest.part
 
     def __iter__(self) -> Iterator[Event]:
@@ -303,7 +310,8 @@ class AioLog(LogPlans):
         with rest_of(self) as rest:
             while rest.take(await self.tail(cursor)):
                 if not rest.part:
-                    await asyncio.sleep(as_short_ms(pause, "pause") / 1000)
+                    for part in self._parts_of(pause):
+                        await asyncio.sleep(part)
                 for event in rest.part:
                     yield event
 

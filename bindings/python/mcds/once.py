@@ -166,9 +166,9 @@ class OncePlans(Structure):
         run = ffi.new("mcds_once_run *")
         code_out = ffi.new("int32_t *")
 
-        def give_back(code: int) -> Iterator[Plan[Any]]:
+        def give_back(code: int, handle: Any) -> Iterator[Plan[Any]]:
             if run.mine or run.doubt:
-                yield RunBase(self, run, None, 0)._abandon_plan()
+                yield RunBase(self._with(handle), run, None, 0)._abandon_plan()
 
         def take(code: int, out: Any) -> R:
             if code != 0:

@@ -21,7 +21,7 @@ from .list import PipelineList, open_list
 from .lock import PipelineLock, open_lock
 from .log import PipelineLog, open_log
 from .once import PipelineOnce, open_once
-from .plan import AMBIGUOUS, CONVERSION, Plan, new_options, opens
+from .plan import AMBIGUOUS, CONVERSION, LOOK_MS, PENDING, Plan, new_options, opens
 from .queue import PipelineQueue, open_queue
 from .semaphore import PipelineSemaphore, open_semaphore
 from .set import PipelineSet, open_bag, open_sequence, open_set
@@ -168,9 +168,34 @@ class Pipeline(Bound):
 
     def _take_some(self) -> None:
         """Wait for at least one operation, and take what has finished. Under the mutex."""
-        count = lib.mcds_py_drain(self._pipeline, True, self._done, GROUP, self._code)
-        if count == 0:
-            self._forget(doubt() if self._pipeline is NULL else error_of(self._code[0]))
+        pipeline = self._pipeline
+        count = self._drain(pipeline)
+        while count == 0 and self._code[0] == PENDING and self._pipeline is not NULL:
+            count = self._drain(pipeline)
+        if self._pipeline is NULL:
+            self._leave(pipeline, count)
+        elif count == 0:
+            self._forget(error_of(self._code[0]))
+        else:
+            self._finish(count)
+
+    def _drain(self, pipeline: Any) -> int:
+        """Take what has finished into `_done`. Waits for a while if nothing has."""
+        count: int = lib.mcds_py_drain(pipeline, LOOK_MS, self._done, GROUP, self._code)
+        return count
+
+    def _leave(self, pipeline: Any, count: int) -> None:
+        """The pipeline was closed meanwhile: end the waits that claim, and give back what they have claimed."""
+        self._finish(count)
+        claiming = [tag for tag, (plan, _) in self._running.items() if plan.give_back is not None]
+        for tag in claiming:
+            lib.mcds_pipeline_end_wait(pipeline, tag)
+        if claiming:
+            self._finish(self._drain(pipeline))
+        self._forget(doubt())
+
+    def _finish(self, count: int) -> None:
+        """Take the results of the operations that have finished."""
         done = self._done
         pop = self._running.pop
         in_doubt = []
@@ -178,6 +203,9 @@ class Pipeline(Bound):
             completion = done[i]
             plan, result = pop(completion.tag)
             try:
+                if plan.give_back is not None and self._pipeline is NULL:
+                    plan.end_claim(completion.result)
+                    raise doubt()
                 result._value = plan.take(completion.result, plan.out)
             except BaseException as raised:
                 # Without a traceback, which refers to this frame.

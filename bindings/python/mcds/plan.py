@@ -17,7 +17,8 @@ from ._binding import ffi, lib
 from .arguments import (Misfit, NotBytes, check_elements, fitting, is_integer, located, located_opening, narrowed,
                         outside)
 from .core import Bound, Opened
-from .errors import Error, Invalid, Lost, NotFound, brief, error_of, locate, message_of, shown_name
+from .errors import (Error, Invalid, Lost, NotFound, brief, closed, error_of, locate, message_of,
+                     shown_name)
 from .handle import new_place
 from .helping import shows, with_method
 
@@ -71,8 +72,8 @@ class Plan(Generic[T]):
 
     `waits`: the call may wait for other callers, longer than the store's timeout.
     `give_back`: for a call whose caller does not get the claim: the call was interrupted, cancelled
-    or Ambiguous. From the result code it makes the plans that give back the claim. Each plan begins
-    after the one before has succeeded.
+    or Ambiguous, or the store was closed meanwhile. From the result code and the handle of the call it
+    makes the plans that give back the claim. Each plan begins after the one before has succeeded.
     `repeats`: the caller repeats an Ambiguous call with the same claim.
     `made_by`: the structure, the method that made the plan, and its arguments: for `failure`.
     """
@@ -96,14 +97,15 @@ class Plan(Generic[T]):
     def wait(self) -> T:
         return self.take(self.call(*self.arguments), self.out)
 
-    def run(self, store: Any) -> int:
-        """The result code. Signals are handled meanwhile; a handler that raises ends the wait.
+    def run(self, structure: Any) -> int:
+        """The result code. Signals are handled meanwhile; a handler that raises ends the wait. So does the
+        close of the store, with Invalid.
 
         No further request begins then. If the last request has made a claim, the claim is given
         back. If its reply does not come at once, the claim ends with its lease.
         """
         place = new_place("pipeline")
-        code: int = lib.mcds_pipeline_open(store, ONE_OPERATION, place)
+        code: int = lib.mcds_pipeline_open(structure._runner._core.handle, ONE_OPERATION, place)
         if code != 0:
             return code
         pipeline = place[0]
@@ -111,22 +113,28 @@ class Plan(Generic[T]):
             code = self.start(*self.arguments, pipeline, 0)
             if code == 0:
                 code = lib.mcds_py_run(pipeline, LOOK_MS)
-            while code == PENDING:
+            while code == PENDING and not is_closed(structure):
                 code = lib.mcds_py_run(pipeline, LOOK_MS)
+            if code == PENDING or self.comes_late(structure, code):
+                raise closed_of(structure)
             return code
-        except BaseException:
-            if self.give_back is not None:
+        except BaseException as error:
+            if self.give_back is not None or isinstance(error, Invalid):
                 self._leave(pipeline)
             raise
         finally:
             ffi.release(place)
 
     def _leave(self, pipeline: Any) -> None:
-        """After an interrupt: end the wait, and give back the claim."""
+        """After an interrupt or a close: end the wait, and give back the claim."""
         lib.mcds_pipeline_end_wait(pipeline, 0)
         code = lib.mcds_py_run(pipeline, LOOK_MS)
         if code != PENDING:
             self.end_claim(code)
+
+    def comes_late(self, structure: Any, code: int) -> bool:
+        """Whether the store was closed before the result, which may be a claim, has come."""
+        return self.give_back is not None and code != AMBIGUOUS and is_closed(structure)
 
     def end_claim(self, code: int) -> None:
         """Give back the claim that the call has made, or may have made."""
@@ -136,7 +144,7 @@ class Plan(Generic[T]):
 
     def after(self, code: int) -> Iterator[Plan[Any]]:
         """The plans that give back the claim."""
-        return self.give_back(code) if self.give_back is not None else iter(())
+        return self.give_back(code, self.arguments[0]) if self.give_back is not None else iter(())
 
     def failure(self, error: BaseException) -> BaseException:
         """What the caller gets for an exception of this plan: with the structure, its name and the verb,
@@ -232,7 +240,7 @@ def planned(build: Callable[..., Plan[T]], structure: Any, args: Tuple[Any, ...]
 
 
 #: Plans that give back a claim.
-GiveBack = Callable[[int], Iterator[Plan[Any]]]
+GiveBack = Callable[[int, Any], Iterator[Plan[Any]]]
 
 
 def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate[O, P], T]:
@@ -244,7 +252,13 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
             raise refusal(error, build, self, args, kwargs) from error.__cause__
         code = PENDING
         try:
-            code = plan.run(store_of(self)) if plan.waits else plan.call(*plan.arguments)
+            if plan.waits:
+                code = plan.run(self)
+            else:
+                code = plan.call(*plan.arguments)
+                if plan.give_back is not None and plan.comes_late(self, code):
+                    plan.end_claim(code)
+                    raise closed_of(self)
             return plan.take(code, plan.out)
         except BaseException as error:
             # After an exception of a signal handler the caller has no claim either.
@@ -262,9 +276,14 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
     return method
 
 
-def store_of(structure: Any) -> Any:
-    """The handle of C of the store of a structure."""
-    return structure._runner._core.handle
+def is_closed(structure: Any) -> bool:
+    """Whether the store of a structure is closed."""
+    return structure._runner._core.handle is ffi.NULL
+
+
+def closed_of(structure: Any) -> Invalid:
+    """The error of a structure whose store is closed."""
+    return closed(structure._opened.noun, structure._opened.name)
 
 
 def started(build: Callable[Concatenate[Any, P], Plan[T]]
@@ -322,6 +341,11 @@ class Structure(Bound):
         """The name, as it was given to open."""
         name: bytes = self._opened.name
         return name
+
+    def _with(self, handle: Any) -> Any:
+        """The same structure with a handle that the close of the store leaves open: to give back a claim."""
+        opened = self._opened
+        return type(self)(Opened(handle, opened.noun, opened.name, opened.options, opened.kept), self._runner)
 
     def __repr__(self) -> str:
         return f"<mcds.{type(self).__name__} {brief(self.name)}>"

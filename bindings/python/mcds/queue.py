@@ -180,15 +180,16 @@ class QueuePlans(Structure):
         value = new_value()
         job = ffi.new("mcds_job *", after._job[0] if after is not None else {})
 
-        def give_back(code: int) -> Iterator[Plan[Any]]:
-            claimed = JobBase(self, job, read_value(value))
-            if not claimed.held or after is not None and is_same(job, after._job):
+        def give_back(code: int, handle: Any) -> Iterator[Plan[Any]]:
+            if not job.is_held or after is not None and is_same(job, after._job):
                 return
+            queue: QueuePlans = self._with(handle)
+            claimed = JobBase(queue, job, read_value(value))
             if claimed.tries != self._opened.kept:
-                yield self._again(claimed)
+                yield queue._again(claimed)
                 return
-            yield self._push(claimed.data)
-            yield self._done(claimed)
+            yield queue._push(claimed.data)
+            yield queue._done(claimed)
 
         def take(code: int, out: Any) -> Optional[JobBase]:
             if after is not None and (code in (0, NOT_FOUND) or not job.is_held):
@@ -296,8 +297,8 @@ class Job(JobBase):
         self._plans._longer(self).wait()
 
     def __enter__(self) -> "Job":
-        return self
         self._check_held("__enter__")
+        return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
@@ -331,8 +332,8 @@ class AioJob(JobBase):
         return self._plans._runner._start(self._plans._longer(self))
 
     async def __aenter__(self) -> "AioJob":
-        return self
         self._check_held("__aenter__")
+        return self
 
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
         if not self.held:

@@ -172,7 +172,8 @@ class Store(Bound):
 
         Close a store after the blocks that use it. A lease, a permit or a claim that is still held is not
         released: it ends with its ttl, and its calls and the end of its block raise Invalid. The next step
-        of an open iteration raises Invalid. Operations in flight in an open pipeline or an event loop may or may not be
+        of an open iteration raises Invalid, and so does a call of another thread that waits for other callers.
+        It gives back what it has claimed. Operations in flight in an open pipeline or an event loop may or may not be
         applied: their results raise Ambiguous.
         """
         self._core.close()

@@ -55,8 +55,8 @@ class Lossy:
     def mcds_once_begin(self, *arguments: Any) -> int:
         return self.lose(lib.mcds_once_begin(*arguments))
 
-    def mcds_py_drain(self, pipeline: Any, waits: bool, done: Any, most: int, code: Any) -> int:
-        count: int = lib.mcds_py_drain(pipeline, waits, done, most, code)
+    def mcds_py_drain(self, pipeline: Any, wait_ms: int, done: Any, most: int, code: Any) -> int:
+        count: int = lib.mcds_py_drain(pipeline, wait_ms, done, most, code)
         for i in range(count):
             done[i].result = self.lose(done[i].result)
         return count
