@@ -14,8 +14,8 @@ from .encoding import encode_returned
 from .errors import Io, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
                    as_option_ms, as_required_ms, as_short_ms, as_short_option_ms, awaited, closed_of, encode,
-                   encode_name, is_closed, keep_raised, new_options, new_value, read_value, started, take_found, take_none,
-                   waiting)
+                   encode_name, is_closed, keep_raised, new_options, new_value, read_value, started,
+                   take_found, take_none, waiting)
 
 P = ParamSpec("P")
 
