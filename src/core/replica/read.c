@@ -67,7 +67,7 @@ static int sum_slots(struct mcds__replica_read *read, struct mcds__operation *op
     bool leaves_range = false;
     for (uint32_t slot = 0; slot < replica->slots; slot++) {
         struct mcds__replica_state state;
-        memset(&state, 0, sizeof state);
+        mcds__replica_clear_state(&state);
         int there = mcds__replica_gather(&read->survey, operation, slot, &state);
         if (there < 0)
             return MCDS_CORRUPT;
@@ -111,21 +111,24 @@ static bool fill_copy(struct mcds__replica_read *read, uint32_t copy, uint32_t s
     return true;
 }
 
+static bool copy_holds(const struct mcds__replica_read *read, struct mcds__operation *operation,
+                       uint32_t copy, uint32_t slot, mcds_bytes value)
+{
+    mcds_bytes holds = mcds__operation_value(operation,
+                                             mcds__replica_reply(&read->survey, copy, slot));
+    return holds.length == value.length && memcmp(holds.data, value.data, value.length) == 0;
+}
+
 /* Whether a majority of the copies holds this state. If not, its writer may have died between the
  * copies, and the value that is read could fall back when one server is lost. */
-static bool is_on_majority(struct mcds__replica_read *read, struct mcds__operation *operation,
-                           uint32_t slot, mcds_bytes value)
+static bool is_on_majority(const struct mcds__replica_read *read,
+                           struct mcds__operation *operation, uint32_t slot, mcds_bytes value)
 {
     const struct mcds__replica *replica = read->survey.replica;
     uint32_t count = 0;
-    for (uint32_t copy = 0; copy < replica->copies; copy++) {
-        if (read->servers[copy] != MCDS__REPLICA_WHOLE)
-            continue;
-        mcds_bytes holds = mcds__operation_value(
-            operation, mcds__replica_reply(&read->survey, copy, slot));
-        count += holds.length == value.length &&
-                 memcmp(holds.data, value.data, value.length) == 0;
-    }
+    for (uint32_t copy = 0; copy < replica->copies; copy++)
+        count += read->servers[copy] == MCDS__REPLICA_WHOLE &&
+                 copy_holds(read, operation, copy, slot, value);
     return count > replica->copies / 2;
 }
 
@@ -148,9 +151,7 @@ static void compare_copies(struct mcds__replica_read *read, struct mcds__operati
         bool empty = read->servers[copy] == MCDS__REPLICA_EMPTY;
         if (!empty && !(lags && read->servers[copy] == MCDS__REPLICA_WHOLE))
             continue;
-        mcds_bytes holds = mcds__operation_value(
-            operation, mcds__replica_reply(&read->survey, copy, slot));
-        if (holds.length == length && memcmp(holds.data, value, length) == 0)
+        if (copy_holds(read, operation, copy, slot, (mcds_bytes){value, length}))
             continue;
         if (read->values.length == at && !mcds_buffer_append(&read->values, value, length))
             read->filled[copy] = false;
