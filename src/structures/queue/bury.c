@@ -21,8 +21,8 @@ bool mcds__queue_bury_begin(struct mcds__queue_next *next)
 static enum mcds__step take_copied(struct mcds__queue_next *next)
 {
     enum mcds__step step = mcds__queue_step_update(&next->work, &next->base);
-    if (step == MCDS__DONE && next->base.result == MCDS_LOST)
-        mcds__queue_explain_loss(&next->base);
+    if (step == MCDS__DONE)
+        mcds__queue_explain_loss(&next->base, MCDS__WHY(JOBS_GONE));
     if (step != MCDS__DONE || next->base.result != MCDS_OK)
         return step;
     next->is_buried = true;

@@ -16,7 +16,7 @@ static enum mcds__step step_made_with(struct mcds__operation *operation)
     struct queue_made_with *read = (struct queue_made_with *)operation;
     enum mcds__step step = mcds__map_get_step(&read->get, operation);
     if (step == MCDS__DONE)
-        mcds__queue_explain_list_loss(operation);
+        mcds__queue_explain_loss(operation, MCDS__WHY(JOB_LIST_GONE));
     if (step == MCDS__DONE && operation->result == MCDS_OK &&
         !mcds__jobs_read_numbers(read->get.value, &read->numbers))
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));

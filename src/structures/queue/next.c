@@ -252,7 +252,7 @@ static enum mcds__step report_loss(struct mcds__queue_next *next)
     if (job->is_held && job->incarnation == next->incarnation && job->part == next->part)
         return lose_held(next);
     assert(next->base.result == MCDS_LOST);
-    mcds__queue_explain_loss(&next->base);
+    mcds__queue_explain_loss(&next->base, MCDS__WHY(JOBS_GONE));
     mcds__queue_note(next->work.queue, next->incarnation, next->part, MCDS__QUEUE_FINISHED);
     return MCDS__DONE;
 }

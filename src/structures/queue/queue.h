@@ -145,10 +145,9 @@ enum mcds__step mcds__queue_step_get(struct mcds__queue_work *work,
 enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
                                          struct mcds__operation *operation);
 void mcds__queue_end_work(struct mcds__queue_work *work);
-/* Explain that a part, or a dead job, is lost: the rest of the queue is kept. */
-void mcds__queue_explain_loss(struct mcds__operation *operation);
-/* After a read of the numbers: explain a loss of them. */
-void mcds__queue_explain_list_loss(struct mcds__operation *operation);
+/* If the key that was asked for is lost, say why the operation fails. JOBS_GONE: of a part or a dead
+ * job; JOB_LIST_GONE: of the numbers. */
+void mcds__queue_explain_loss(struct mcds__operation *operation, const mcds_reason *why);
 
 /* The place of a job, which no other job ever has. */
 struct mcds__queue_spot {

@@ -22,17 +22,11 @@ uint64_t mcds__queue_stored_last(const struct mcds__queue_work *work, uint32_t s
                : 0;
 }
 
-void mcds__queue_explain_loss(struct mcds__operation *operation)
+void mcds__queue_explain_loss(struct mcds__operation *operation, const mcds_reason *why)
 {
-    assert(operation->result == MCDS_LOST);
-    if (operation->detail == MCDS__WHY(PART_GONE))
-        operation->detail = MCDS__WHY(JOBS_GONE);
-}
-
-void mcds__queue_explain_list_loss(struct mcds__operation *operation)
-{
+    assert(why == MCDS__WHY(JOBS_GONE) || why == MCDS__WHY(JOB_LIST_GONE));
     if (operation->result == MCDS_LOST && operation->detail == MCDS__WHY(PART_GONE))
-        operation->detail = MCDS__WHY(JOB_LIST_GONE);
+        operation->detail = why;
 }
 
 bool mcds__queue_begin_update(struct mcds__queue_work *work,
@@ -113,7 +107,7 @@ enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
         return step;
     if (operation->result == MCDS_NOT_FOUND)
         mcds__queue_learn(work->queue, NULL);
-    mcds__queue_explain_list_loss(operation);
+    mcds__queue_explain_loss(operation, MCDS__WHY(JOB_LIST_GONE));
     if (operation->result != MCDS_OK)
         return step;
     if (!mcds__jobs_read_numbers(work->get.value, &numbers))
