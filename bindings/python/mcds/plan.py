@@ -406,10 +406,15 @@ def as_bytes(data: Bytes) -> Tuple[Any, int]:
 
 
 def as_array(items: Iterable[Bytes], name: str) -> Tuple[Any, Any]:
-    """An array of mcds_bytes of the argument `name`, and what it points to."""
+    """An array of mcds_bytes with the elements of the argument `name`, and the bytes to which it points."""
     check_elements(items, name)
     pairs = [as_bytes(item) for item in items]
     return ffi.new("mcds_bytes[]", pairs), pairs
+
+
+def no_span(span: object, name: str) -> TypeError:
+    given = "None" if span is None else type(span).__name__
+    return TypeError(Misfit(f"{name} must be a number of seconds or a timedelta, not {given}"))
 
 
 def as_ms(span: Optional[Seconds], name: str, bits: int = 63) -> int:
@@ -420,8 +425,7 @@ def as_ms(span: Optional[Seconds], name: str, bits: int = 63) -> int:
         ms = span / MS if isinstance(span, datetime.timedelta) else span * 1000
         is_negative = ms < 0
     except TypeError:
-        raise TypeError(Misfit(f"{name} must be a number of seconds or a timedelta, "
-                               f"not {type(span).__name__}")) from None
+        raise no_span(span, name) from None
     if is_negative:
         raise ValueError(Misfit(f"{name} must not be negative"))
     if ms != ms:
@@ -434,7 +438,7 @@ def as_ms(span: Optional[Seconds], name: str, bits: int = 63) -> int:
 def as_required_ms(span: Seconds, name: str, bits: int = 63) -> int:
     """The same for a span that has no default."""
     if span is None:
-        raise TypeError(Misfit(f"{name} must be a number of seconds or a timedelta, not None"))
+        raise no_span(None, name)
     return as_ms(span, name, bits)
 
 
