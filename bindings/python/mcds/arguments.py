@@ -71,7 +71,7 @@ def located(error: Exception, build: Callable[..., Any], structure: Any, *given:
 
 
 def is_integer(value: object) -> bool:
-    """Whether operator.index() accepts it. What has only __int__ may lose a part, as a Decimal does."""
+    """Whether operator.index() accepts the value. __int__ is not used: it discards the fraction of a Decimal."""
     return hasattr(type(value), "__index__")
 
 
@@ -85,7 +85,7 @@ def as_integer(value: SupportsIndex, name: str, must: str = "must be") -> int:
 
 
 def check_elements(elements: object, name: str, must: str = "must be") -> None:
-    """Refuse the argument `name` if it is not iterable. A text is, but its letters are not what was meant."""
+    """Refuse the argument `name` if it is not iterable, or if it is one str or bytes: its letters are not meant."""
     is_text = isinstance(elements, (str, bytes, bytearray, memoryview))
     if is_text or not (hasattr(type(elements), "__iter__") or hasattr(type(elements), "__getitem__")):
         raise TypeError(Misfit(f"{name} {must} several bytes or str, such as a list of them, "

@@ -165,7 +165,7 @@ class Tenure(Bound):
 
     def check(self) -> None:
         """Raise Lost where the lease has ended, and Invalid where the store is closed or a parent process has
-        acquired the lease. Call it before what must not be done twice."""
+        acquired the lease. Call it before each action that must not be done twice."""
         if self._failure is not None:
             raise again(self._failure)
         if self.remaining == 0:

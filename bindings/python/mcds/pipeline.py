@@ -180,12 +180,12 @@ class Pipeline(Bound):
             self._finish(count)
 
     def _drain(self, pipeline: Any) -> int:
-        """Take what has finished into `_done`. Waits for a while if nothing has."""
+        """Take the operations that have finished into `_done`. Waits for at most LOOK_MS for the first one."""
         count: int = lib.mcds_py_drain(pipeline, LOOK_MS, self._done, GROUP, self._code)
         return count
 
     def _leave(self, pipeline: Any, count: int) -> None:
-        """The pipeline was closed meanwhile: end the waits that claim, and give back what they have claimed."""
+        """The pipeline was closed meanwhile. End the operations that wait for a claim, and give back their claims."""
         self._finish(count)
         claiming = [tag for tag, (plan, _) in self._running.items() if plan.give_back is not None]
         for tag in claiming:

@@ -16,7 +16,7 @@ HOUR = 3600
 
 
 class Wait(NamedTuple):
-    """What another caller holds, what waits for it, what frees it, and what is true when nobody has claimed it."""
+    """Functions: another caller takes the claim; a call waits for it; the claim is freed; nobody has it."""
 
     hold: Callable[[mcds.Store], Any]
     wait: Callable[[mcds.Store], Any]

@@ -229,7 +229,7 @@ def pushed(s: mcds.Store) -> mcds.Queue:
 
 
 def test_a_child_ends_the_job_of_its_parent(opener: Opener) -> None:
-    """With the receipt, on a store of its own."""
+    """The child uses the receipt of the job, on a store that it has opened."""
     with opener() as s:
         if repr(s).startswith("<mcds.Store memory:"):
             return

@@ -142,7 +142,7 @@ def test_an_argument_of_another_type(call: Callable[[Any], object], said: str) -
 
 
 class Truncated:
-    """What has no exact value, such as a Decimal."""
+    """A number whose __int__ discards its fraction, like a Decimal."""
 
     def __int__(self) -> int:
         return 3
@@ -232,7 +232,7 @@ NUMBERED = [(call, where, 3) for call, where in INTEGERS] + CHOICES
 
 @pytest.mark.parametrize("call, where, number", NUMBERED)
 def test_an_integer_has_an_index(call: Callable[[Any, Any], object], where: str, number: int) -> None:
-    """It may have more. What has another value, which an __int__ would truncate, is refused."""
+    """An object with __index__ is accepted. One that has only __int__ is refused, because __int__ truncates."""
     with mcds.open("memory:") as s:
         call(s, number)
         call(s, Exact(number))

@@ -19,7 +19,8 @@
 /* While a server is away, nothing is settled, and each writer that has left keeps its entry. */
 #define MCDS__REPLICA_ENTRIES_MAX 250
 /* New writers are accepted below this; the rest is for merging, and for those that come when all
- * servers answer again: with them, the copies become equal, and what has left is settled. */
+ * servers answer again. Their writes make the copies equal, and then the entries of writers that have
+ * left are settled. */
 #define MCDS__REPLICA_ENTRIES_USUAL 200
 #define MCDS__REPLICA_ENTRY_BYTES 37
 #define MCDS__REPLICA_HEAD_BYTES 21

@@ -87,8 +87,8 @@ static bool ascend(char *name)
     return true;
 }
 
-/* Find the directory of `path` that this user may not enter. This user can neither read nor make files
- * in it. False: there is none. */
+/* Find the directory of `path` that this user may not enter, so can neither read nor make files there.
+ * Returns false if there is no such directory. */
 static bool find_closed(const char *path, char name[PATH_MAX], struct stat *status)
 {
     (void)snprintf(name, PATH_MAX, "%s", path);

@@ -4,8 +4,8 @@
  * That happens where the clock of a flush was ahead and is right again, and where the clock of a hit
  * is slow. No machine can know which of two clocks is wrong. Therefore a handle that has counted in
  * an interval that the mark includes sets the mark before that interval, and the next flush saves it
- * again. The handle looks once a second. A flush also saves again the two intervals before the mark,
- * which include what was counted since the last look. */
+ * again. The handle looks once a second. A flush also saves again the two intervals before the mark:
+ * so it saves the views that were counted since the last look. */
 #include "structures/views/mark.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ bool mcds__views_takes_look(mcds_views *views, const struct mcds__operation *ope
            atomic_compare_exchange_strong(&views->look_ns, &next_ns, now_ns + LOOK_NS);
 }
 
-/* Whether a flush can still find what was counted in the interval: it looks that far back. */
+/* Whether the mark includes the interval, and a flush still reads intervals that are so old. */
 static bool includes(const mcds_views *views, uint64_t mark, uint64_t slot)
 {
     return slot > 0 && mark >= slot && mark - slot <= views->keep_slots;
