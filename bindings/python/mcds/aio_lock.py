@@ -13,7 +13,7 @@ from ._binding import ffi
 from .block import ending, statement, to_its_end
 from .core import Opened
 from .errors import Ambiguous, Error, Invalid, Lost, again
-from .lock import Leased, LockPlans, Tenure, goes_on, import_lease, slice_ms
+from .lock import Leased, LockPlans, Tenure, goes_on, slice_ms
 from .plan import Bytes, Plan, awaited
 
 
@@ -192,7 +192,7 @@ class AioLock(AioBlock, LockPlans):
 
     def adopt(self, token: Bytes) -> AioLease:
         """The lease that another process has exported, as by `Lock.adopt`. Renew it first."""
-        opened, lease = import_lease(self._runner._core, self._opened, token)
+        opened, lease = self._import(token)
         return AioLease(opened, self._runner, lease)
 
     async def __aenter__(self) -> AioLease:

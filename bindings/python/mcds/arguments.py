@@ -112,19 +112,20 @@ def located_opening(error: Exception, opener: Callable[..., Any], runner: Any, a
 def check_function(function: object, name: str) -> None:
     """Refuse the argument `name` before a call that would run it."""
     if not callable(function):
-        raise TypeError(f"{name} must be a function, not {type(function).__name__}")
+        raise TypeError(Misfit(f"{name} must be a function, not {type(function).__name__}"))
 
 
 def check_awaitable(returned: object, function: str) -> None:
     """Refuse what a function of an event loop has returned, if that cannot be awaited."""
     if not inspect.isawaitable(returned):
-        raise TypeError(f"{function} must return an awaitable, not {type(returned).__name__}")
+        raise TypeError(Misfit(f"{function} must return an awaitable, not {type(returned).__name__}"))
 
 
 def check_type(value: object, kind: type, name: str) -> None:
     """Refuse an argument that is no object of this class of the package."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be a {kind.__name__.removesuffix('Base')}, not {type(value).__name__}")
+        raise TypeError(Misfit(f"{name} must be a {kind.__name__.removesuffix('Base')}, "
+                               f"not {type(value).__name__}"))
 
 
 class Outside(NamedTuple):

@@ -10,8 +10,8 @@ from .arguments import check_elements, check_function
 from .core import Core, Opened
 from .encoding import encode_returned, encoded
 from .errors import check, error_of
-from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name,
-                   keep_raised, new_options, started, take_found, take_none, waiting)
+from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, closed_of, encode_name,
+                   is_closed, keep_raised, new_options, started, take_found, take_none, waiting)
 from .stream import collect_value, in_one, read_all, rest_of
 
 #: change(old) returns the new elements
@@ -23,13 +23,19 @@ RAISED = 1 << 20
 class Changing:
     """One call of change_by: the program's function, and the exception that it raised."""
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: Change, structure: Structure) -> None:
         self.change = change
+        self.structure = structure
         self.raised: Optional[BaseException] = None
 
     def failed(self, error: BaseException) -> int:
         self.raised = error
         return RAISED
+
+    def check_open(self) -> None:
+        """Before and after the function: nothing is changed after the close of the store."""
+        if is_closed(self.structure):
+            raise closed_of(self.structure)
 
 
 @ffi.def_extern(error=RAISED, onerror=keep_raised)  # type: ignore[misc]
@@ -39,7 +45,9 @@ def mcds_py_change(context: Any, old: Any, old_count: int, fresh: Any) -> int:
     try:
         elements = [bytes(ffi.buffer(old[i].data, old[i].length)) if old[i].length > 0 else b""
                     for i in range(old_count)]
+        changing.check_open()
         changed = changing.change(elements)
+        changing.check_open()
         check_elements(changed, "change", "must return")
         for element in changed:
             check(lib.mcds_elements_add(fresh, as_bytes(encode_returned(element, "change"))))
@@ -95,7 +103,7 @@ class ArrayPlans(Structure):
         and it must not use this store. What it raises is raised here, and nothing is written.
         """
         check_function(change, "change")
-        changing = Changing(change)
+        changing = Changing(change, self)
         context = ffi.new_handle(changing)
 
         def take(code: int, out: Any) -> None:

@@ -11,9 +11,9 @@ from .arguments import as_integer, check_awaitable, check_function
 from .block import to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_returned
-from .errors import Io, error_of
+from .errors import Io, describe, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
-                   as_option_ms, as_required_ms, as_short_ms, as_short_option_ms, awaited, closed_of, encode,
+                   as_option_ms, as_required_ms, as_short_ms, as_short_option_ms, awaited, checked, closed_of, encode,
                    encode_name, is_closed, keep_raised, new_options, new_value, read_value, started,
                    take_found, take_none, waiting)
 
@@ -66,10 +66,6 @@ def mcds_py_source(context: Any, key: Any, value_out: Any, said_out: Any) -> int
 
 
 fill_with = ffi.addressof(lib, "mcds_py_fill")
-
-
-def describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def open_cache(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None,
@@ -332,7 +328,7 @@ class Cache(CachePlans):
         >>> render(7)
         b'<html>7'
         """
-        check_function(key, "key")
+        checked(self, type(self).cached, check_function, key, "key")
 
         def decorate(function: Callable[P, Optional[Bytes]]) -> Callable[P, Optional[bytes]]:
             @functools.wraps(function)
@@ -377,15 +373,15 @@ class AioCache(CachePlans):
     async def fetch(self, key: Bytes, fill: AwaitedFill, tags: Iterable[Bytes] = (),
                     wait: Seconds = 15) -> Optional[bytes]:
         """The value of a key; awaits fill(key) if this is the caller that fills it."""
-        check_function(fill, "fill")
+        checked(self, AioCache.fetch, check_function, fill, "fill")
         claim: AioClaim = await self.look(key, tags, wait)
         if not claim.mine:
             return claim.value
         try:
             begun = fill(encode(key))
-            check_awaitable(begun, "fill")
+            checked(self, AioCache.fetch, check_awaitable, begun, "fill")
             filled = await begun
-            value = None if filled is None else encode_returned(filled, "fill")
+            value = None if filled is None else checked(self, AioCache.fetch, encode_returned, filled, "fill")
         except Exception as error:
             await to_its_end(claim.fail(describe(error)))
             if claim.value is not None:
@@ -408,7 +404,7 @@ class AioCache(CachePlans):
         >>> asyncio.run(render(8))
         b'<html>8'
         """
-        check_function(key, "key")
+        checked(self, type(self).cached, check_function, key, "key")
 
         def decorate(function: Callable[P, Awaitable[Optional[Bytes]]]
                      ) -> Callable[P, Awaitable[Optional[bytes]]]:

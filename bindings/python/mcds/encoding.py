@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from .arguments import Misfit
 from .plan import Bytes, encode
 
 
 def encode_text(text: Bytes, name: str) -> bytes:
     """Encode the argument `name`, a string for C."""
     if not isinstance(text, (str, bytes, bytearray, memoryview)):
-        raise TypeError(f"{name} must be bytes or str, not {type(text).__name__}")
+        raise TypeError(Misfit(f"{name} must be bytes or str, not {type(text).__name__}"))
     # A path of os.listdir() may have bytes that are no UTF-8.
     encoded = str.encode(text, errors="surrogateescape") if isinstance(text, str) else encode(text)
     if b"\0" in encoded:
-        raise ValueError(f"{name} must not have a NUL")
+        raise ValueError(Misfit(f"{name} must not have a NUL"))
     return encoded
 
 
@@ -23,7 +24,7 @@ def encode_returned(data: Bytes, function: str) -> bytes:
     try:
         return encode(data)
     except TypeError as error:
-        raise TypeError(f"{function} must return {error}") from None
+        raise TypeError(Misfit(f"{function} must return {error}")) from None
 
 
 def encoded(other: Any) -> Any:

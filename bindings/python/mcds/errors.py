@@ -253,6 +253,11 @@ def brief(data: object) -> str:
     return shown if len(shown) <= 60 else f"{shown[:56]}..."
 
 
+def describe(error: BaseException) -> str:
+    """An exception of the program in a message."""
+    return f"{type(error).__name__}: {error}"
+
+
 def absent(opened: Any, reason: str) -> NotFound:
     """The error for a key or element that a structure does not have."""
     error = NotFound()

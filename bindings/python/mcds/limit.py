@@ -9,9 +9,9 @@ import re
 from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ._binding import ffi, lib
-from .arguments import as_integer, check_type
+from .arguments import Misfit, as_integer, check_type
 from .core import Core, Opened
-from .errors import error_of
+from .errors import brief, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_required_ms, as_short_ms, awaited,
                    encode_name, new_options, new_sized, new_struct, started, take_found, take_none, waiting)
 from .stream import PART, check_scan, collect_limit, new_buffer, records, rest_of
@@ -74,27 +74,29 @@ class Parts(NamedTuple):
 
 def as_rate(rate: Rate) -> Parts:
     if not isinstance(rate, (str, tuple, list)):
-        raise TypeError(f"a rate must be a str or a tuple, not {type(rate).__name__}")
+        raise TypeError(Misfit(f"each of rates must be a str or a tuple, not {type(rate).__name__}"))
     if not isinstance(rate, str):
+        if not 2 <= len(rate) <= 3:
+            raise ValueError(Misfit(f"each of rates must have 2 or 3 members, not {len(rate)}"))
         tokens, per, *burst = rate
         return Parts(as_integer(tokens, "count"), as_required_ms(per, "per"),
                      *(as_integer(one, "burst") for one in burst))
     found = RATE.fullmatch(rate)
     per_ms = fractions.Fraction(found[2] or 1) * UNITS_MS[found[3] or "s"] if found else None
     if found is None or per_ms is None or per_ms.denominator > 1:
-        raise ValueError(f"the rate {rate!r} is not a number and a time, "
-                         "such as 10/s, 1000/h or 5/10s")
+        raise ValueError(Misfit(f"each of rates must be a number and a time, such as 10/s, 1000/h or 5/10s, "
+                                f"not {brief(rate)}"))
     return Parts(int(found[1]), int(per_ms))
 
 
 def as_rates(rates: Union[str, Iterable[Rate]], burst: Optional[int]) -> Tuple[Parts, ...]:
     if not isinstance(rates, Iterable):
-        raise TypeError(f"rates must be a str or an iterable of rates, not {type(rates).__name__}")
+        raise TypeError(Misfit(f"rates must be a str or an iterable of rates, not {type(rates).__name__}"))
     parts = [as_rate(rate) for rate in ([rates] if isinstance(rates, str) else rates)]
     if burst is not None:
         if not parts or parts[0].burst > 0:
-            raise ValueError("burst belongs to the first rate, which "
-                             + ("has one already" if parts else "is missing"))
+            raise ValueError(Misfit("burst belongs to the first rate, which "
+                                    + ("has one already" if parts else "is missing")))
         parts[0] = parts[0]._replace(burst=as_integer(burst, "burst"))
     return tuple(parts)
 

@@ -7,10 +7,10 @@ import itertools
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator
 
 from ._binding import ffi, lib
-from .arguments import as_integer
+from .arguments import as_integer, check_elements
 from .core import Core, Opened
 from .encoding import encoded
-from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, check_argument, encode_name,
+from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, checked, encode_name,
                    new_options, planned, refusal, started, take_found, take_none, waiting)
 from .stream import Stream, collect_value, count, read_all
 
@@ -93,7 +93,7 @@ class List(ListPlans):
 
     def extend(self, values: Iterable[Bytes]) -> None:
         """Add values in their order, 4096 with each call."""
-        check_argument(self, type(self).extend, values, "values")
+        checked(self, type(self).extend, check_elements, values, "values")
         for group in groups_of(values):
             planned(ListPlans._push_many, self, (group,), {}).wait()
 
@@ -139,7 +139,7 @@ class AioList(ListPlans):
 
     async def extend(self, values: Iterable[Bytes]) -> None:
         """Add values in their order, 4096 with each call."""
-        check_argument(self, type(self).extend, values, "values")
+        checked(self, type(self).extend, check_elements, values, "values")
         for group in groups_of(values):
             await self.push_many(group)
 

@@ -21,7 +21,7 @@ from .errors import (Ambiguous, Busy, Error, Expired, Invalid, Lost, Timeout, Un
 from .handle import handle_in, new_place
 from .helping import shows
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, as_short_ms,
-                   as_short_option_ms, encode_name, new_options, new_sized, started,
+                   as_short_option_ms, checked, encode_name, new_options, new_sized, started,
                    take_found, take_none, waiting)
 
 #: The longest call of a waiting acquisition: then it looks how the store is.
@@ -276,12 +276,12 @@ class Lease(Tenure):
                     pause = lease_ms / 20000
 
 
-def import_lease(core: Core, opened: Opened, token: Bytes) -> Tuple[Opened, Any]:
+def import_lease(core: Core, opened: Opened, token: bytes) -> Tuple[Opened, Any]:
     """The lease of a text, and the handle with the options of the process that has exported it."""
     place, lease = new_place("lock"), ffi.new("mcds_lease *")
     if core.handle is ffi.NULL:
         raise closed("lock", opened.name)
-    check(lib.mcds_lock_import(core.handle, opened.name, encode_text(token, "token"), place, lease))
+    check(lib.mcds_lock_import(core.handle, opened.name, token, place, lease))
     return core.adopt(Opened(handle_in(place), "lock", opened.name)), lease
 
 
@@ -297,6 +297,11 @@ class Leased(Structure):
     """A structure whose holders have leases."""
 
     _calls = LOCK_CALLS
+
+    def _import(self, token: Bytes) -> Tuple[Opened, Any]:
+        """For adopt: the lease of a text, and its handle."""
+        encoded = checked(self, Lock.adopt, encode_text, token, "token")
+        return import_lease(self._runner._core, self._opened, encoded)
 
     def _new(self, held: Any) -> Any:
         """The tenure that a waiting call has acquired."""
@@ -326,6 +331,11 @@ class Leased(Structure):
         return Plan(self._acquiring.try_acquire, self._acquiring.try_acquire_start,
                     (self._opened.handle, tenure._held), take_tenure, tenure,
                     give_back=tenure._give_back, made_by=(self, None, (), {}))
+
+
+def check_seen(seen: Optional[Holder]) -> None:
+    if seen is not None:
+        check_type(seen, Holder, "seen")
 
 
 class LockPlans(Leased):
@@ -359,8 +369,8 @@ class LockPlans(Leased):
         Lost: the fence is smaller than that of `seen`; the store has lost it.
         """
         out = new_sized("mcds_lock_holder")
+        check_seen(seen)
         if seen is not None:
-            check_type(seen, Holder, "seen")
             out.fence, out.tenure = seen.fence, seen.tenure
         return Plan(lib.mcds_lock_watch, lib.mcds_lock_watch_start,
                     (self._opened.handle, as_short_ms(wait, "wait"), out), take_holder, out)
@@ -469,7 +479,8 @@ class Lock(Block, LockPlans):
 
     @shows(LockPlans._watch, "{}")
     def watch(self, seen: Optional[Holder] = None, wait: Seconds = 0) -> Optional[Holder]:
-        until = time.monotonic() + as_ms(wait, "wait") / 1000
+        until = time.monotonic() + checked(self, Lock.watch, as_ms, wait, "wait") / 1000
+        checked(self, Lock.watch, check_seen, seen)
         while True:
             plan = self._watch(seen, slice_ms(until) / 1000)
             try:
@@ -496,7 +507,7 @@ class Lock(Block, LockPlans):
         False
         >>> lease.release()
         """
-        return Lease(*import_lease(self._runner._core, self._opened, token))
+        return Lease(*self._import(token))
 
     def __enter__(self) -> Lease:
         lease: Lease = self._enter()

@@ -16,7 +16,7 @@ from .core import Core, Opened
 from .encoding import encode_text
 from .errors import check
 from .plan import (LOOK_MS, REFUSALS, Bytes, Plan, Seconds, Structure, When, as_array, as_bytes,
-                   as_option_ms, as_short_ms, as_short_option_ms, as_time_ms, awaited, encode_name,
+                   as_option_ms, as_short_ms, as_short_option_ms, as_time_ms, awaited, checked, encode_name,
                    from_time_ms, is_closed, new_options, new_sized, refusal, started, take_found, take_none, waiting)
 from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records, rest_of
 
@@ -214,7 +214,7 @@ class LogPlans(Structure):
 
     def _parts_of(self, pause: Seconds) -> Iterator[float]:
         """Seconds to sleep, one short sleep after the other, until the pause or the store has ended."""
-        until = time.monotonic() + as_short_ms(pause, "pause") / 1000
+        until = time.monotonic() + checked(self, Log.follow, as_short_ms, pause, "pause") / 1000
         while (left := until - time.monotonic()) > 0 and not is_closed(self):
             yield min(left, LOOK_MS / 1000)
 

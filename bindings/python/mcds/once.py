@@ -13,7 +13,7 @@ from .core import Bound, Core, Opened
 from .encoding import encode_returned
 from .errors import Error, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, as_short_ms,
-                   as_short_option_ms, awaited, encode_name, new_options, new_sized,
+                   as_short_option_ms, awaited, checked, encode_name, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
 
 
@@ -223,7 +223,7 @@ class Once(OncePlans):
         None is stored as b"". Where work() returns another type, or more than the store accepts,
         this raises TypeError or TooBig, and the claim lasts until its end, because the work was done.
         """
-        check_function(work, "work")
+        checked(self, Once.run, check_function, work, "work")
         run: Run = self.begin(key, request, wait)
         if run.result is not None:
             return run.result
@@ -231,7 +231,7 @@ class Once(OncePlans):
         try:
             returned = work()
             has_returned = True
-            result = as_result(returned)
+            result = checked(self, Once.run, as_result, returned)
             run.finish(result)
             return result
         except BaseException as error:
@@ -268,7 +268,7 @@ class AioOnce(OncePlans):
                   request: Bytes = b"", wait: Seconds = 60) -> bytes:
         """Like Once.run(), but one caller awaits work(). If the result of work() cannot be awaited, this raises
         TypeError and does not give the claim back, because the work may be done."""
-        check_function(work, "work")
+        checked(self, AioOnce.run, check_function, work, "work")
         run: AioRun = await self.begin(key, request, wait)
         if run.result is not None:
             return run.result
@@ -276,13 +276,13 @@ class AioOnce(OncePlans):
         try:
             begun = work()
             has_returned = not inspect.isawaitable(begun)
-            check_awaitable(begun, "work")
+            checked(self, AioOnce.run, check_awaitable, begun, "work")
             returned = await begun
         except BaseException:
             if not has_returned and not run.strict:
                 with contextlib.suppress(Error):
                     await to_its_end(run.abandon())
             raise
-        result = as_result(returned)
+        result = checked(self, AioOnce.run, as_result, returned)
         await to_its_end(run.finish(result))
         return result

@@ -29,6 +29,7 @@ T = TypeVar("T")
 O = TypeVar("O")
 H = TypeVar("H")
 P = ParamSpec("P")
+C = TypeVar("C")
 
 #: Bytes; a str is encoded as UTF-8.
 Bytes = Union[bytes, bytearray, memoryview, str]
@@ -169,6 +170,8 @@ class Plan(Generic[T]):
                 refusal = found.refusal(noun, verb)
                 locate(refusal, noun, name, verb, refusal.reason)
                 return refusal
+        elif isinstance(error, REFUSALS) and build is not None:  # of what a function has returned
+            return located(error, build, structure, args, kwargs)
         return error
 
     def is_in_doubt(self, code: int) -> bool:
@@ -220,12 +223,13 @@ def refusal(error: Exception, build: Callable[..., Any], structure: Any, *given:
     return located(error, build, structure, *given)
 
 
-def check_argument(structure: Any, build: Callable[..., Any], elements: object, name: str) -> None:
-    """As check_elements, for a method that makes many plans with `build`."""
+def checked(structure: Any, method: Callable[..., Any], convert: Callable[..., C], *given: Any) -> C:
+    """An argument as `convert` returns it, or its refusal with the structure and the method, which makes no plan
+    or many."""
     try:
-        check_elements(elements, name)
-    except TypeError as error:
-        raise refusal(error, build, structure) from None
+        return convert(*given)
+    except REFUSALS as error:
+        raise refusal(error, method, structure) from None
 
 
 def planned(build: Callable[..., Plan[T]], structure: Any, args: Tuple[Any, ...],

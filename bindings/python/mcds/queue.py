@@ -11,10 +11,10 @@ from .arguments import as_integer, check_type
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_text
-from .errors import Error, brief, error_of, needing, of_another
+from .errors import Error, brief, error_of, locate, needing, of_another, shown_name
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
-                   as_short_ms, as_short_option_ms, awaited, encode_name, new_options, new_sized,
-                   new_value, read_value, started, take_found, take_none, waiting)
+                   as_short_ms, as_short_option_ms, awaited, checked, encode_name, new_options, new_sized,
+                   new_value, planned, read_value, started, take_found, take_none, waiting)
 from .stream import collect_job, read_all
 
 
@@ -209,9 +209,12 @@ class QueuePlans(Structure):
     def job(self, receipt: Bytes) -> Any:
         """The claim of another process, to end or to extend it. It has no data."""
         job = ffi.new("mcds_job *")
-        code = lib.mcds_queue_job_load(job, encode_text(receipt, "receipt"))
+        text = checked(self, QueuePlans.job, encode_text, receipt, "receipt")
+        code = lib.mcds_queue_job_load(job, text)
         if code != 0:
-            raise error_of(code)
+            error = error_of(code)
+            locate(error, "queue", shown_name(self._opened.name), "job", error.reason)
+            raise error
         return self.job_type(self, job, b"")
 
     def _done(self, job: JobBase) -> Plan[None]:
@@ -285,16 +288,16 @@ class Job(JobBase):
     def done(self) -> None:
         """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
         become a dead job, it is erased."""
-        self._plans._done(self).wait()
+        planned(QueuePlans._done, self._plans, (self,), {}).wait()
 
     def again(self, delay: Optional[Seconds] = None) -> None:
         """Give the job back; it is due after the delay, or dead after its last try. Lost: the claim
         had ended."""
-        self._plans._again(self, delay).wait()
+        planned(QueuePlans._again, self._plans, (self, delay), {}).wait()
 
     def longer(self) -> None:
         """Extend the claim to `visible` from now. Lost: it had ended."""
-        self._plans._longer(self).wait()
+        planned(QueuePlans._longer, self._plans, (self,), {}).wait()
 
     def __enter__(self) -> "Job":
         self._check_held("__enter__")
@@ -320,16 +323,16 @@ class AioJob(JobBase):
     def done(self) -> Any:
         """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
         become a dead job, it is erased."""
-        return self._plans._runner._start(self._plans._done(self))
+        return self._plans._runner._start(planned(QueuePlans._done, self._plans, (self,), {}))
 
     def again(self, delay: Optional[Seconds] = None) -> Any:
         """Give the job back; it is due after the delay, or dead after its last try. Lost: the claim
         had ended."""
-        return self._plans._runner._start(self._plans._again(self, delay))
+        return self._plans._runner._start(planned(QueuePlans._again, self._plans, (self, delay), {}))
 
     def longer(self) -> Any:
         """Extend the claim to `visible` from now. Lost: it had ended."""
-        return self._plans._runner._start(self._plans._longer(self))
+        return self._plans._runner._start(planned(QueuePlans._longer, self._plans, (self,), {}))
 
     async def __aenter__(self) -> "AioJob":
         self._check_held("__aenter__")
@@ -367,7 +370,7 @@ class Queue(QueuePlans):
         >>> mails.count().waiting
         1
         """
-        check_type(dead, JobEntry, "dead")
+        checked(self, type(self).retry, check_type, dead, JobEntry, "dead")
         self.push(dead.data)
         return self.discard(dead.id)
 
@@ -421,7 +424,7 @@ class AioQueue(QueuePlans):
 
     async def retry(self, dead: JobEntry) -> bool:
         """Push a dead job again, and then erase the dead one; as of a Queue."""
-        check_type(dead, JobEntry, "dead")
+        checked(self, type(self).retry, check_type, dead, JobEntry, "dead")
         await self.push(dead.data)
         erased: bool = await self.discard(dead.id)
         return erased

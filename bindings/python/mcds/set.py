@@ -8,10 +8,11 @@ import itertools
 from typing import Any, AsyncIterator, Iterable, Iterator, List, MutableSet, Tuple
 
 from ._binding import ffi, lib
+from .arguments import check_elements
 from .core import Core, Opened
 from .errors import absent, brief
 from .operators import OfBytes
-from .plan import (Bytes, Plan, Structure, as_bytes, awaited, check_argument, encode_name, fits, known,
+from .plan import (Bytes, Plan, Structure, as_bytes, awaited, checked, encode_name, fits, known,
                    new_options, planned, started, take_flag, take_found, take_none, waiting)
 from .stream import Stream, collect_set, count, read_all
 
@@ -144,7 +145,7 @@ class AnyForm(SetPlans):
     def update(self, *elements: Iterable[Bytes]) -> None:
         """Add many elements, of any number of iterables; their requests travel together."""
         for some in elements:
-            check_argument(self, type(self).update, some, "elements")
+            checked(self, type(self).update, check_elements, some, "elements")
         _ = self._opened.handle  # of a closed store: refused with the name of the set
         with self._runner.pipeline() as pipeline:
             for element in itertools.chain(*elements):
@@ -238,7 +239,7 @@ class AioSet(SetPlans):
     async def update(self, *elements: Iterable[Bytes]) -> None:
         """Add many elements, of any number of iterables; their requests travel together."""
         for some in elements:
-            check_argument(self, type(self).update, some, "elements")
+            checked(self, type(self).update, check_elements, some, "elements")
         await asyncio.gather(*(self.add(element) for element in itertools.chain(*elements)))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:

@@ -11,7 +11,7 @@ from typing import Any, AsyncIterator, Callable, Generic, Iterator, List, Option
 
 from ._binding import ffi, lib
 from .core import Core, Opened
-from .errors import Error, Invalid, NoMemory, closed, error_of
+from .errors import Error, NoMemory, closed, error_of, forked, locate
 from .handle import handle_in, new_place
 from .plan import Plan
 
@@ -164,7 +164,10 @@ class Stream:
     def read(self) -> Optional[List[Record]]:
         """The next part; None at the end. What was visited before a failure comes first."""
         if os.getpid() != self._pid:
-            raise Invalid("the scan began before fork")
+            opened = self._structure._opened
+            error = forked(opened.noun, opened.name)
+            locate(error, opened.noun, error.name, "scan", "the scan began before fork")
+            raise error
         if self._has_ended:
             if self._failures:
                 raise self._failures.pop()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import threading
+import weakref
 from typing import Any, Callable, Dict, Optional
 
 from ._binding import ffi, lib
-from .arguments import as_integer, check_function
+from .arguments import Misfit, as_integer, check_function, misfit_of
 from .core import Core, Opened
-from .errors import error_of
-from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited, encode_name, new_options,
-                   started, take_found, take_none, waiting)
+from .errors import Error, describe, error_of, locate
+from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited, closed_of, encode_name,
+                   new_options, started, take_found, take_none, waiting)
 
+#: What the library says of `load` or `save`: the number is that of Callback.failed.
+FAILED = re.compile(r"the program's (load|save) callback has failed(: it returned -?\d+)?")
 #: Ends a flush.
 STOP: int = lib.MCDS_VIEWS_STOP
 
@@ -41,9 +45,15 @@ class Callback:
 
 
 class Callbacks:
-    def __init__(self, load: Load, save: Save) -> None:
+    def __init__(self, core: Core, load: Load, save: Save) -> None:
+        self._core = weakref.ref(core)  # which keeps this object
         self.load = Callback(load)
         self.save = Callback(save)
+
+    def are_closed(self) -> bool:
+        """Whether the store is closed: then neither function is called, and C makes no further request."""
+        core = self._core()
+        return core is not None and core.handle is ffi.NULL
 
 
 def keep_interrupt(kind: Any, error: BaseException, trace: Any) -> None:
@@ -54,19 +64,41 @@ def keep_interrupt(kind: Any, error: BaseException, trace: Any) -> None:
         (callbacks.save if frame.f_code.co_name == "mcds_py_save" else callbacks.load).failed(error)
 
 
+def as_views(returned: int) -> int:
+    """The sum that load has returned."""
+    views = as_integer(returned, "load", "must return")
+    if not 0 <= views < 1 << 63:
+        raise ValueError(Misfit(f"load must return 0 to {(1 << 63) - 1}, not {views}"))
+    return views
+
+
+def explain(error: Error, function: str, raised: Exception) -> Error:
+    """Put into the Io of a function of the program what it has raised, or what it must return. The library says
+    which pages are not saved."""
+    said = str(misfit_of(raised) or f"{function} has raised {describe(raised)}")
+    locate(error, error.noun, error.name, error.verb, FAILED.sub(lambda _: said, error.reason))
+    return error
+
+
 @ffi.def_extern(error=STOP, onerror=keep_interrupt)  # type: ignore[misc]
 def mcds_py_load(context: Any, page: Any, upto_slot: int, views_out: Any) -> int:
-    load: Callback = ffi.from_handle(context).load
+    callbacks: Callbacks = ffi.from_handle(context)
+    if callbacks.are_closed():
+        return STOP
+    load = callbacks.load
     try:
-        views_out[0] = as_integer(load.call(ffi.string(page), upto_slot), "load", "must return")
+        views_out[0] = as_views(load.call(ffi.string(page), upto_slot))
     except BaseException as error:
         return load.failed(error)
-    return 0
+    return STOP if callbacks.are_closed() else 0
 
 
 @ffi.def_extern(error=STOP, onerror=keep_interrupt)  # type: ignore[misc]
 def mcds_py_save(context: Any, page: Any, slot: int, views: int) -> int:
-    save: Callback = ffi.from_handle(context).save
+    callbacks: Callbacks = ffi.from_handle(context)
+    if callbacks.are_closed():
+        return STOP
+    save = callbacks.save
     try:
         save.call(ffi.string(page), slot, views)
     except BaseException as error:
@@ -78,7 +110,7 @@ def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
                flush: Optional[Seconds] = None) -> Opened:
     """The number of views of each page, counted per interval of `flush` seconds.
 
-    What `load` raises is the cause of the Io of get. If `save` raises an exception for a page, flush
+    What `load` raises is the cause of the Io of get, and its message names it. If `save` raises an exception for a page, flush
     saves the other pages, leaves this one to the next flush, and then raises Io, whose cause is the
     first of these exceptions. If `save` raises KeyboardInterrupt, or another exception that is no
     Exception, the flush saves no other page and raises it.
@@ -98,7 +130,7 @@ def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
     """
     check_function(load, "load")
     check_function(save, "save")
-    callbacks = Callbacks(load, save)
+    callbacks = Callbacks(core, load, save)
     context = ffi.new_handle(callbacks)
     flush_ms = as_short_option_ms(flush, "flush")
     options = new_options("mcds_views_options", flush_ms=flush_ms, load=lib.mcds_py_load,
@@ -118,12 +150,18 @@ class ViewsPlans(Structure):
                 if code != 0 and raised is not None and not isinstance(raised, Exception):
                     raise raised  # an interrupt
                 if code != 0:
-                    raise error_of(code) from raised
+                    raise self._failure(error_of(code), callback, raised) from raised
             finally:
                 del raised  # its traceback refers to this frame
             return None if out is None else out[0]
 
         return Plan(call, start, (self._opened.handle, *arguments), take, out)
+
+    def _failure(self, error: Error, callback: str, raised: Optional[BaseException]) -> Error:
+        """The failure of a call that runs `load` or `save`."""
+        if error.cause != "CALLBACK_FAILED":
+            return error
+        return explain(error, callback, raised) if isinstance(raised, Exception) else closed_of(self)
 
     def _hit(self, page: Bytes, n: int = 1) -> Plan[None]:
         """Count n views of a page. Ambiguous: counted once or not at all."""

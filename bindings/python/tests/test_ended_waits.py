@@ -155,6 +155,83 @@ def test_what_a_call_without_a_wait_claims_is_given_back(call: Callable[[mcds.St
     assert is_free(other)
 
 
+def close_elsewhere(s: mcds.Store) -> None:
+    """In another thread, as of a program that ends."""
+    closing = threading.Thread(target=s.close)
+    closing.start()
+    closing.join(60)
+    assert not closing.is_alive()
+
+
+def awaited(s: mcds.Store, call: Callable[[Any], Any]) -> Any:
+    async def main() -> Any:
+        return await call(s.aio)
+
+    return asyncio.run(asyncio.wait_for(main(), 60))
+
+
+#: The ways to run an operation, and how another part of the program closes the store meanwhile.
+WAYS: Dict[str, Callable[[mcds.Store, Callable[[Any], Any]], Any]] = {
+    "waiting": lambda s, call: call(s), "pipeline": lambda s, call: call(s.pipeline()).result(), "loop": awaited}
+#: A loop may end its operations before their last results are read.
+ENDS: Dict[str, Any] = {"waiting": mcds.Invalid, "pipeline": mcds.Invalid, "loop": (mcds.Invalid, mcds.Ambiguous)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("others", [False, True], ids=["alone", "changed by others"])
+def test_a_close_ends_change_by(way: str, others: bool, opener: Opener, other: mcds.Store) -> None:
+    """The function closes the store; an array that others change meanwhile is changed again by a call of it."""
+    other.array("a").set(["x"])
+    s = opener()
+    calls: List[List[bytes]] = []
+
+    def change(old: List[bytes]) -> List[bytes]:
+        calls.append(old)
+        if others:
+            other.array("a").set([b"%d" % len(calls)])
+        s.close() if way == "loop" else close_elsewhere(s)
+        return [b"ours"]
+
+    with pytest.raises(ENDS[way], match="the store was closed|" + CLOSED):
+        WAYS[way](s, lambda of: of.array("a").change_by(change))
+    assert len(calls) == 1
+    assert other.array("a").get() == [b"1" if others else b"x"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_close_ends_a_flush(way: str, opener: Opener, other: mcds.Store) -> None:
+    """save is called for no further page. The next flush saves the others."""
+    saved: List[bytes] = []
+    s = opener()
+
+    def save(page: bytes, slot: int, views: int) -> None:
+        saved.append(page)
+        s.close() if way == "loop" else close_elsewhere(s)
+
+    for page in ("a", "b", "c"):
+        other.views("v", lambda *_: 0, lambda *_: None).hit(page)
+    with pytest.raises(ENDS[way], match="the store was closed|" + CLOSED):
+        WAYS[way](s, lambda of: of.views("v", lambda *_: 0, save).flush_final())
+    assert len(saved) == 1
+    other.views("v", lambda *_: 0, lambda page, *_: saved.append(page)).flush_final()
+    assert sorted({*saved}) == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_close_ends_a_load(way: str, opener: Opener) -> None:
+    s = opener()
+    calls: List[bytes] = []
+
+    def load(page: bytes, upto_slot: int) -> int:
+        calls.append(page)
+        s.close() if way == "loop" else close_elsewhere(s)
+        return 0
+
+    with pytest.raises(ENDS[way], match="the store was closed|" + CLOSED):
+        WAYS[way](s, lambda of: of.views("v", load, lambda *_: None).get("p"))
+    assert calls == [b"p"]
+
+
 @pytest.mark.parametrize("name", STARTED)
 def test_a_close_ends_a_wait_of_a_pipeline(name: str, opener: Opener, other: mcds.Store) -> None:
     hold, wait, free, is_free = WAITS[name]

@@ -712,7 +712,7 @@ def test_what_is_missing_is_named(s: mcds.Store) -> None:
     jobs = s.queue("q", may_lose=True)
     jobs.push("j")
     job = jobs.next()
-    with pytest.raises(mcds.Invalid, match="job_load: needs the receipt of a job$"):
+    with pytest.raises(mcds.Invalid, match="^queue 'q': job: needs the receipt of a job$"):
         jobs.job("garbage")
     job.done()
     for call in (job.done, job.again, job.longer):

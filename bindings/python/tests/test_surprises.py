@@ -146,20 +146,20 @@ def test_what_is_no_function_is_refused_before_it_does_harm(s: mcds.Store) -> No
     """No failure is stored for others, and no claim is made."""
     cache, once, array = s.cache("c"), s.once("o", strict=True), s.array("a")
     wrong: Any = 7
-    with pytest.raises(TypeError, match="fill must be a function, not int"):
+    with pytest.raises(TypeError, match="^cache 'c': fetch: fill must be a function, not int"):
         cache.fetch("k", wrong)
-    with pytest.raises(TypeError, match="fill must be a function, not int"):
+    with pytest.raises(TypeError, match="^cache 'c': fetch: fill must be a function, not int"):
         asyncio.run(fetch(s.aio.cache("c"), wrong))
     assert cache.fetch("k", lambda key: b"v") == b"v"
-    with pytest.raises(TypeError, match="work must be a function, not int"):
+    with pytest.raises(TypeError, match="^once 'o': run: work must be a function, not int"):
         once.run("k", wrong)
-    with pytest.raises(TypeError, match="work must be a function, not int"):
+    with pytest.raises(TypeError, match="^once 'o': run: work must be a function, not int"):
         asyncio.run(run(s.aio.once("o", strict=True), wrong))
     assert once.run("k", lambda: b"r") == b"r"
     for cached in (cache.cached, s.aio.cache("c").cached):
-        with pytest.raises(TypeError, match="key must be a function, not int"):
+        with pytest.raises(TypeError, match="^cache 'c': cached: key must be a function, not int"):
             cached(wrong)
-    with pytest.raises(TypeError, match="change must be a function, not int"):
+    with pytest.raises(TypeError, match="^array 'a': change_by: change must be a function, not int"):
         array.change_by(wrong)
 
 
@@ -175,11 +175,11 @@ def test_what_a_function_returns_is_named(s: mcds.Store) -> None:
     cache: Any = s.cache("c")
     once: Any = s.once("o")
     array: Any = s.array("a")
-    with pytest.raises(TypeError, match="^fill must return bytes or str, not int$"):
+    with pytest.raises(TypeError, match="^cache 'c': fetch: fill must return bytes or str, not int$"):
         cache.fetch("k", lambda key: 7)
-    with pytest.raises(TypeError, match="^work must return bytes or str, not int$"):
+    with pytest.raises(TypeError, match="^once 'o': run: work must return bytes or str, not int$"):
         once.run("k", lambda: 7)
-    with pytest.raises(TypeError, match="^change must return bytes or str, not int$"):
+    with pytest.raises(TypeError, match="^array 'a': change_by: change must return bytes or str, not int$"):
         array.change_by(lambda old: [7])
 
 
@@ -196,9 +196,9 @@ def test_work_that_is_not_awaited_is_done_once(s: mcds.Store) -> None:
             asyncio.run(run(s.aio.once("o"), work, wait=0))
         assert done == ["work"]
     assert caught.type is mcds.Busy
-    with pytest.raises(TypeError, match="^work must return an awaitable, not bytes$"):
+    with pytest.raises(TypeError, match="^once 'p': run: work must return an awaitable, not bytes$"):
         asyncio.run(run(s.aio.once("p"), work, wait=0))
-    with pytest.raises(TypeError, match="^fill must return an awaitable, not bytes$"):
+    with pytest.raises(TypeError, match="^cache 'c': fetch: fill must return an awaitable, not bytes$"):
         asyncio.run(fetch(s.aio.cache("c"), work))
 
 
@@ -223,23 +223,60 @@ WRONG: Dict[str, Tuple[Callable[[Any], Any], str]] = {
     "uri": (lambda s: mcds.open(7), "uri must be bytes or str, not int"),  # type: ignore[arg-type]
     "ns": (lambda s: mcds.open("memory:", ns=7), "ns must be bytes or str, not int"),  # type: ignore[arg-type]
     "name": (lambda s: s.made_with("set", 7), "name must be bytes or str, not int"),
-    "token": (lambda s: s.lock("l").adopt(7), "token must be bytes or str, not int"),
-    "receipt": (lambda s: s.queue("q", may_lose=True).job(7), "receipt must be bytes or str, not int"),
+    "token": (lambda s: s.lock("l").adopt(7), "lock 'l': adopt: token must be bytes or str, not int"),
+    "receipt": (lambda s: s.queue("q", may_lose=True).job(7), "queue 'q': job: receipt must be bytes or str, not int"),
     "text": (lambda s: mcds.LogCursor.load(7), "text must be bytes or str, not int"),  # type: ignore[arg-type]
-    "after": (lambda s: s.queue("q", may_lose=True).next(after=7), "after must be a Job, not int"),
-    "dead": (lambda s: s.queue("q", may_lose=True).retry(7), "dead must be a JobEntry, not int"),
-    "seen": (lambda s: s.lock("l").watch(7), "seen must be a Holder, not int"),
-    "page": (lambda s: s.limit("m", rates="1/s").page(7), "cursor must be a Cursor, not int"),
+    "after": (lambda s: s.queue("q", may_lose=True).next(after=7), "queue 'q': next: after must be a Job, not int"),
+    "dead": (lambda s: s.queue("q", may_lose=True).retry(7), "queue 'q': retry: dead must be a JobEntry, not int"),
+    "seen": (lambda s: s.lock("l").watch(7), "lock 'l': watch: seen must be a Holder, not int"),
+    "page": (lambda s: s.limit("m", rates="1/s").page(7), "limit 'm': page: cursor must be a Cursor, not int"),
     "members": (lambda s: s.visitors("v", members=1.5), "visitors 'v': members must be an integer, not float"),
     "no members": (lambda s: s.online("v", members=None), "online 'v': members must be an integer, not NoneType"),
-    "rates": (lambda s: s.limit("m", rates=7), "rates must be a str or an iterable of rates, not int"),
-    "rate": (lambda s: s.limit("m", rates=[7]), "a rate must be a str or a tuple, not int"),
+    "rates": (lambda s: s.limit("m", rates=7), "limit 'm': rates must be a str or an iterable of rates, not int"),
+    "rate": (lambda s: s.limit("m", rates=[7]), "limit 'm': each of rates must be a str or a tuple, not int"),
+    "awaited token": (lambda s: s.aio.lock("l").adopt(7), "lock 'l': adopt: token must be bytes or str, not int"),
+    "awaited dead": (lambda s: asyncio.run(s.aio.queue("q", may_lose=True).retry(7)),
+                     "queue 'q': retry: dead must be a JobEntry, not int"),
+    "piped seen": (lambda s: s.pipeline().lock("l").watch(7), "lock 'l': watch: seen must be a Holder, not int"),
+    "log page": (lambda s: s.log("g").tail(7), "log 'g': tail: cursor must be a LogCursor, not int"),
+    "load": (lambda s: s.views("v", 7, print), "views 'v': load must be a function, not int"),
+    "again": (lambda s: a_job(s).again("x"),
+              "queue 'q': again: delay must be a number of seconds or a timedelta, not str"),
+    "watch": (lambda s: s.lock("l").watch(None, "x"),
+              "lock 'l': watch: wait must be a number of seconds or a timedelta, not str"),
+    "follow": (lambda s: next(s.log("g").follow(pause="x")),
+               "log 'g': follow: pause must be a number of seconds or a timedelta, not str"),
     "method": (lambda s: s.table("t").put("k"), r"Table.put\(\) missing 1 required positional argument: 'value'"),
     "renamed": (lambda s: s.lock("l").break_lock(7), r"Lock.break_lock\(\) takes 1 positional argument but 2"),
     "opener": (lambda s: s.exact_counter(), r"Store.exact_counter\(\) missing 1 required .*: 'name'"),
     "option": (lambda s: s.lock("l", tt=3), r"Store.lock\(\) got an unexpected keyword argument 'tt'"),
     "pipeline": (lambda s: s.pipeline().set("s").add(), r"PipelineSet.add\(\) missing 1 required"),
     "loop": (lambda s: s.aio.table("t").incr(), r"AioTable.incr\(\) missing 1 required")}
+
+
+def a_job(s: Any) -> Any:
+    queue = s.queue("q", may_lose=True)
+    queue.push("j")
+    return queue.next()
+
+
+#: As WRONG, of the right type.
+REFUSED: Dict[str, Tuple[Callable[[Any], Any], str]] = {
+    "rate": (lambda s: s.limit("m", rates="5"), "limit 'm': each of rates must be a number and a time, such as 10/s, "
+             "1000/h or 5/10s, not '5'$"),
+    "parts of a rate": (lambda s: s.limit("m", rates=[(5,)]), "limit 'm': each of rates must have 2 or 3 members, not 1$"),
+    "burst": (lambda s: s.limit("m", burst=3), "limit 'm': burst belongs to the first rate, which is missing$"),
+    "token": (lambda s: s.lock("l").adopt("a\0b"), "lock 'l': adopt: token must not have a NUL$"),
+    "receipt": (lambda s: s.queue("q", may_lose=True).job("a\0b"), "queue 'q': job: receipt must not have a NUL$"),
+    "no receipt": (lambda s: s.queue("q", may_lose=True).job("x"), "queue 'q': job: needs the receipt of a job$"),
+    "delay": (lambda s: a_job(s).again(-1), "queue 'q': again: delay must not be negative$")}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_argument_is_named(name: str, s: mcds.Store) -> None:
+    call, message = REFUSED[name]
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call(s)
 
 
 @pytest.mark.parametrize("name", WRONG)

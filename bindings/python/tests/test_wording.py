@@ -259,8 +259,31 @@ def test_an_index_is_what_counts() -> None:
 def test_load_returns_an_integer(value: Any) -> None:
     with mcds.open("memory:") as s, pytest.raises(mcds.Io) as caught:
         s.views("n", lambda *_: value, lambda *_: None).get("p")
+    assert str(caught.value) == f"views 'n': get: load must return an integer, not {type(value).__name__}"
     assert repr(caught.value.__cause__) == repr(
         TypeError(f"load must return an integer, not {type(value).__name__}"))
+
+
+@pytest.mark.parametrize("value", [-1, 2 ** 63])
+def test_load_returns_a_number_of_views(value: int) -> None:
+    with mcds.open("memory:") as s, pytest.raises(mcds.Io) as caught:
+        s.views("n", lambda *_: value, lambda *_: None).get("p")
+    assert str(caught.value) == f"views 'n': get: load must return 0 to {2 ** 63 - 1}, not {value}"
+
+
+def test_a_function_that_raises_is_named() -> None:
+    def fail(*_: Any) -> Any:
+        raise LookupError("no such row")
+
+    with mcds.open("memory:") as s:
+        said = sentence(lambda: s.views("n", fail, lambda *_: None).get("p"))
+        assert said == "views 'n': get: load has raised LookupError: no such row"
+        pages = s.views("n", lambda *_: 0, fail)
+        pages.hit("p")
+        where = "views 'n': flush_final: page 'p' is not saved; correct the cause and flush again; "
+        for call in (pages.flush_final, lambda: s.pipeline().views("n", lambda *_: 0, fail).flush_final().result(),
+                     lambda: run(lambda: s.aio.views("n", lambda *_: 0, fail).flush_final())):
+            assert sentence(call) == where + "save has raised LookupError: no such row"
 
 
 #: Calls with a text that goes to C as a string.
@@ -296,7 +319,7 @@ SEVERAL: List[Tuple[Callable[[Any, Any], object], str]] = [
     (lambda s, some: s.array("n").set(some), "array 'n': set: elements must be"),
     (lambda s, some: s.array("n").change(add=some), "array 'n': change: add must be"),
     (lambda s, some: s.array("n").change(remove=some), "array 'n': change: remove must be"),
-    (lambda s, some: s.array("n").change_by(lambda _: some), "change must return"),
+    (lambda s, some: s.array("n").change_by(lambda _: some), "array 'n': change_by: change must return"),
     (lambda s, some: s.cache("n").fetch("k", lambda _: b"", tags=some), "cache 'n': fetch: tags must be"),
     (lambda s, some: s.cache("n").look(repr(some), some), "cache 'n': look: tags must be"),
     (lambda s, some: s.pipeline().list("n").push_many(some), "list 'n': push_many: values must be"),
