@@ -20,6 +20,7 @@
 #define MANY 100000
 #define EACH 3   /* freeze whose number is gone */
 #define SOME 200 /* elements that make a key split */
+#define FLOOR_AT 12
 /* Commands for 100 changes, with the rewriting of keys. */
 #define COMMANDS_PER_100 125
 
@@ -270,6 +271,7 @@ static void raise_floor(struct world *world)
     uint32_t floor_s = (uint32_t)(mcds__wall_ms(&world->fake.env) / MS_PER_S) + 6400;
     uint32_t flags = mcds__map_flags(MCDS__MAP_OPEN, mcds__map_snapshot_end(get.reply.flags),
                                      floor_s);
+    mcds__put_u32(value.data + FLOOR_AT, floor_s - floor_s % MCDS__MAP_FLOOR_UNIT_S);
     reseal(&value, mcds__key_bytes(&key), flags);
     mcds_request set = {.command = MCDS_SET,
                         .options = MCDS_SETS_CAS,

@@ -64,6 +64,7 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
     for (int i = 0; i < MCDS__MAP_DEPTHS; i++) {
         atomic_init(&map->depths[i], 0);
         atomic_init(&map->floors[i], 0);
+        atomic_init(&map->whole_floors[i], 0);
     }
     for (int i = 0; i < MCDS__MAP_WIDE_TABLES; i++)
         atomic_init(&map->wide_depths[i], NULL);

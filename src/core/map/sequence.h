@@ -7,6 +7,21 @@
 
 #include "core/map/map.h"
 
+/* The stages of an update. */
+enum {
+    UPDATE_BEGIN,
+    UPDATE_APPENDING,
+    UPDATE_CHECKING_ROOM, /* appending, with a read before it */
+    UPDATE_LOCATING,
+    UPDATE_LOOKING, /* reading where its key is, and whether the split that made it has ended */
+    UPDATE_MAKING,
+    UPDATE_READING_FLOOR, /* of the key to which the record was appended */
+    UPDATE_PROVING,       /* done, if the life is not over */
+    UPDATE_RESOLVING,     /* the store has refused a record that may be in the key */
+    UPDATE_HELPING,       /* finish the split of another client, or make room, then try again */
+    UPDATE_GROWING        /* the update is done; the key has grown */
+};
+
 /* Give the update's record its number, unless it has one: before its first request, so that the
  * oldest number in flight is never that of an update that waits; that of an addition to a list
  * when it is started, since numbers give the order of those. */
@@ -93,6 +108,26 @@ void mcds__map_note_floor(struct mcds__map *map, uint64_t hash, uint32_t flags);
 mcds_cas_token mcds__map_open_token(uint32_t flags);
 mcds_cas_token mcds__map_seen_token(const mcds_reply *looked);
 
+/* Floors (floor.c). Whether the time of a record has reached the floor of its key. If it has not, the
+ * record is void. */
+enum mcds__map_floor {
+    MCDS__MAP_FLOOR_REACHED,
+    MCDS__MAP_FLOOR_MISSED,
+    MCDS__MAP_FLOOR_UNKNOWN
+};
+/* Compare the time with the floor, as far as these flags of the OPEN key show it. */
+enum mcds__map_floor mcds__map_compare_floor(const struct mcds__map_update *update,
+                                             uint32_t flags);
+/* Read the value of the key, in requests[MCDS__MAP_ADD]. */
+enum mcds__step mcds__map_ask_floor(struct mcds__map_update *update,
+                                    struct mcds__operation *operation);
+/* Whether the key is open in both replies, with the same floor. */
+bool mcds__map_has_floor_of(const mcds_reply *reply, const mcds_reply *other);
+/* Compare the time with the floor in the value that was read. Returns MCDS_OK, MCDS_CORRUPT or
+ * MCDS_UNSUPPORTED. Unless the record is certainly void, the update is then in doubt. */
+int mcds__map_take_floor(struct mcds__map_update *update, struct mcds__operation *operation,
+                         const mcds_request *read, enum mcds__map_floor *floor_out);
+
 /* Wait while an operation of this handle rewrites the key of this depth, or too much is in flight
  * to it. True: the step is *step_out. False: the update may append. */
 bool mcds__map_waits_for_turn(struct mcds__map_update *update,
@@ -125,7 +160,7 @@ enum mcds__step mcds__map_ask_around(struct mcds__map_update *update,
 bool mcds__map_take_around(struct mcds__map_update *update,
                            const struct mcds__operation *operation);
 /* Bring the replies into the form of a batch that reads the key. If the key was not read and the
- * append does not show its state, the read has the outcome NONE. */
+ * append does not show its state, the read has the outcome NONE, and the next append looks. */
 void mcds__map_take_replies(struct mcds__map_update *update, const mcds_batch *batch);
 /* Set whether the key, in which the record counts, has grown. `looked` is the reply of the read. */
 void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *looked);
@@ -140,7 +175,8 @@ int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation 
  * and also if the key was missing and another client has created it since: a read before the
  * append and one after it distinguish these. The first function puts the read before the append
  * in the place of the add. The second: whether the key existed all the time. */
-void mcds__map_fill_room_check(struct mcds__map_update *update);
+enum mcds__step mcds__map_check_room(struct mcds__map_update *update,
+                                     struct mcds__operation *operation);
 bool mcds__map_take_room_check(const struct mcds__map_update *update);
 
 /* Set the outcome of the record that the caller asks about, as far as this value shows it. A
@@ -176,6 +212,9 @@ enum mcds__step mcds__map_finish_waiting(struct mcds__map_update *update,
                                          const mcds_reason *detail);
 enum mcds__step mcds__map_finish_unrewritten(struct mcds__map_update *update,
                                              struct mcds__operation *operation);
+/* A pause, then another try from the beginning with the same id; or the failure of this reply. */
+enum mcds__step mcds__map_try_later(struct mcds__map_update *update,
+                                    struct mcds__operation *operation, const mcds_reply *reply);
 /* The record counts. Or the life in which it may count is over: whether the store has lost it, the
  * next operation says; this one says only that its own change is in doubt. */
 enum mcds__step mcds__map_finish_done(struct mcds__map_update *update,

@@ -11,18 +11,6 @@
 #define REJECTIONS_MAX 2
 /* Refusals of an append because of the number of an open key, before the update pauses. */
 #define REFUSALS_MAX 8
-enum {
-    UPDATE_BEGIN,
-    UPDATE_APPENDING,
-    UPDATE_CHECKING_ROOM, /* appending, with a read before it */
-    UPDATE_LOCATING,
-    UPDATE_LOOKING, /* reading where its key is, and whether the split that made it has ended */
-    UPDATE_MAKING,
-    UPDATE_PROVING,   /* done, if the life is not over */
-    UPDATE_RESOLVING, /* the store has refused a record that may be in the key */
-    UPDATE_HELPING,   /* finish the split of another client, or make room, then try again */
-    UPDATE_GROWING    /* the update is done; the key has grown */
-};
 
 static enum mcds__step map_update_ask_at(struct mcds__map_update *update,
                                          struct mcds__operation *operation, uint32_t depth)
@@ -37,16 +25,6 @@ static enum mcds__step prove(struct mcds__map_update *update,
                              struct mcds__operation *operation);
 static enum mcds__step take_making(struct mcds__map_update *update,
                                    struct mcds__operation *operation);
-
-/* A pause, then another try from the beginning with the same id. */
-static enum mcds__step try_later(struct mcds__map_update *update,
-                                 struct mcds__operation *operation, const mcds_reply *reply)
-{
-    update->stage = UPDATE_BEGIN;
-    if (mcds__operation_wait(operation, 0))
-        return MCDS__SLEEP;
-    return mcds__map_fail(update, operation, reply);
-}
 
 /* The store has no room for the record, or to rewrite the key. It counts if the key's value has
  * counted it. */
@@ -192,12 +170,14 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
     return map_update_ask_at(update, operation, update->depth);
 }
 
-static enum mcds__step take_open(struct mcds__map_update *update,
-                                 struct mcds__operation *operation)
+/* The time of the record, which was appended to an OPEN key, is compared with the floor of the key. */
+static enum mcds__step take_floor(struct mcds__map_update *update,
+                                  struct mcds__operation *operation, enum mcds__map_floor floor)
 {
     const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
     size_t size = looked->value_length;
-    if (mcds__map_is_below_floor(looked->flags, update->time_ms))
+    assert(floor != MCDS__MAP_FLOOR_UNKNOWN);
+    if (floor == MCDS__MAP_FLOOR_MISSED)
         return mcds__map_finish(update, operation, MCDS_IO, MCDS__WHY(CLOCK_BEHIND));
     update->doubt = true;
     if (!update->is_told && size >= update->record.length &&
@@ -213,6 +193,45 @@ static enum mcds__step take_open(struct mcds__map_update *update,
     update->refusals = 0;
     mcds__map_note_growth(update, looked);
     return prove(update, operation);
+}
+
+/* The value of the key holds its whole floor. */
+static enum mcds__step read_floor(struct mcds__map_update *update,
+                                  struct mcds__operation *operation, const mcds_request *read)
+{
+    enum mcds__map_floor floor;
+    int result = mcds__map_take_floor(update, operation, read, &floor);
+    return result == MCDS_OK
+               ? take_floor(update, operation, floor)
+               : mcds__map_finish(update, operation, result, mcds__map_reason(result));
+}
+
+static enum mcds__step take_open(struct mcds__map_update *update,
+                                 struct mcds__operation *operation)
+{
+    const mcds_request *look = &update->requests[MCDS__MAP_LOOK];
+    enum mcds__map_floor floor = mcds__map_compare_floor(update, look->reply.flags);
+    if (floor != MCDS__MAP_FLOOR_UNKNOWN)
+        return take_floor(update, operation, floor);
+    if (update->wants_code)
+        return read_floor(update, operation, look);
+    return mcds__map_ask_floor(update, operation);
+}
+
+/* If the key has another floor by now, or is not open, the update begins again. */
+static enum mcds__step take_read_floor(struct mcds__map_update *update,
+                                       struct mcds__operation *operation)
+{
+    const mcds_request *read = &update->requests[MCDS__MAP_ADD];
+    if (mcds__is_transport_trouble(&read->reply))
+        return mcds__map_try_later(update, operation, &read->reply);
+    if (mcds__is_refusal(&read->reply))
+        return mcds__map_fail(update, operation, &read->reply);
+    if (mcds__map_has_floor_of(&read->reply, &update->requests[MCDS__MAP_LOOK].reply))
+        return read_floor(update, operation, read);
+    if (update->moves++ == MCDS__MAP_MOVES_MAX)
+        return mcds__map_finish(update, operation, MCDS_BUSY, MCDS__WHY(KEY_REWRITTEN));
+    return map_update_begin(update, operation);
 }
 
 /* The key is not open, or must be rewritten first. */
@@ -273,16 +292,6 @@ static enum mcds__step map_update_take_look(struct mcds__map_update *update,
     return map_update_go_on(update, operation, state);
 }
 
-static enum mcds__step check_room(struct mcds__map_update *update,
-                                  struct mcds__operation *operation)
-{
-    mcds__map_fill_room_check(update);
-    assert(update->rejections <= REJECTIONS_MAX);
-    update->stage = UPDATE_CHECKING_ROOM;
-    mcds__map_take_turn(update, operation);
-    return mcds__operation_ask_repeatable(operation, update->requests, 3);
-}
-
 /* The key is missing. */
 static enum mcds__step take_missing_key(struct mcds__map_update *update,
                                         struct mcds__operation *operation)
@@ -310,7 +319,7 @@ static enum mcds__step map_update_take_refusal(struct mcds__map_update *update,
         return map_update_grow(update, operation, UPDATE_HELPING);
     if (update->rejections < REJECTIONS_MAX) {
         update->rejections++;
-        return check_room(update, operation);
+        return mcds__map_check_room(update, operation);
     }
     update->stage = UPDATE_BEGIN;
     return mcds__operation_wait(operation, 0)
@@ -328,16 +337,6 @@ static enum mcds__step take_no_room(struct mcds__map_update *update,
                          : mcds__map_fail_append(update, operation);
 }
 
-/* The reply to the append does not show the state of the key: append again, followed by a look. A
- * record that was appended twice counts once. */
-static enum mcds__step append_and_look(struct mcds__map_update *update,
-                                       struct mcds__operation *operation)
-{
-    assert(!update->must_look && !update->looks);
-    update->must_look = true;
-    return map_update_ask_at(update, operation, update->depth);
-}
-
 static enum mcds__step map_update_take_append(struct mcds__map_update *update,
                                               struct mcds__operation *operation)
 {
@@ -352,13 +351,14 @@ static enum mcds__step map_update_take_append(struct mcds__map_update *update,
         mcds__map_take_proof(&update->proof, update->map, update->life.number, operation,
                              &update->requests[MCDS__MAP_ROOT].reply);
     if (mcds__is_transport_trouble(appended))
-        return try_later(update, operation, appended);
+        return mcds__map_try_later(update, operation, appended);
     if (mcds__is_refusal(appended))
         return take_no_room(update, operation);
+    /* A record that was appended twice counts once. */
     if (looked->outcome == MCDS_OUT_NONE)
-        return append_and_look(update, operation);
+        return map_update_ask_at(update, operation, update->depth);
     if (mcds__is_transport_trouble(looked))
-        return try_later(update, operation, looked);
+        return mcds__map_try_later(update, operation, looked);
     if (looked->outcome != MCDS_OUT_OK && looked->outcome != MCDS_OUT_MISS)
         return mcds__map_fail(update, operation, looked);
     if (appended->outcome == MCDS_OUT_EXISTS && looked->outcome == MCDS_OUT_OK)
@@ -428,7 +428,7 @@ static enum mcds__step take_around(struct mcds__map_update *update,
         return mcds__map_fail(update, operation, trouble);
     if (mcds__map_take_around(update, operation))
         return map_update_ask_at(update, operation, update->depth);
-    return trouble != NULL ? try_later(update, operation, trouble)
+    return trouble != NULL ? mcds__map_try_later(update, operation, trouble)
                            : map_update_locate(update, operation);
 }
 
@@ -479,6 +479,8 @@ static enum mcds__step map_update_step_on(struct mcds__map_update *update,
         return take_around(update, operation);
     case UPDATE_MAKING:
         return take_making(update, operation);
+    case UPDATE_READING_FLOOR:
+        return take_read_floor(update, operation);
     case UPDATE_PROVING:
         return take_proof(update, operation);
     default:

@@ -65,6 +65,8 @@ void mcds__map_take_replies(struct mcds__map_update *update, const mcds_batch *b
     if (appended->outcome != MCDS_OUT_OK ||
         mcds__map_state_of(look->reply.flags) == MCDS__MAP_FOREIGN)
         look->reply.outcome = MCDS_OUT_NONE;
+    assert(!update->must_look); /* else it has looked */
+    update->must_look = look->reply.outcome == MCDS_OUT_NONE;
 }
 
 /* Whether the record, which ends at `size`, has passed a multiple of the step. If a key has many
@@ -172,11 +174,15 @@ bool mcds__map_fill_add(struct mcds__map_update *update)
     return true;
 }
 
-void mcds__map_fill_room_check(struct mcds__map_update *update)
+enum mcds__step mcds__map_check_room(struct mcds__map_update *update,
+                                     struct mcds__operation *operation)
 {
     update->requests[MCDS__MAP_ADD] = update->requests[MCDS__MAP_LOOK];
     update->requests[MCDS__MAP_ADD].options = MCDS_NO_VALUE;
     update->proof.looks = false;
+    update->stage = UPDATE_CHECKING_ROOM;
+    mcds__map_take_turn(update, operation);
+    return mcds__operation_ask_repeatable(operation, update->requests, MCDS__MAP_ROOT);
 }
 
 bool mcds__map_take_room_check(const struct mcds__map_update *update)

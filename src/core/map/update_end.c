@@ -86,6 +86,15 @@ enum mcds__step mcds__map_fail(struct mcds__map_update *update,
     return mcds__map_finish_failed(update, operation);
 }
 
+enum mcds__step mcds__map_try_later(struct mcds__map_update *update,
+                                    struct mcds__operation *operation, const mcds_reply *reply)
+{
+    update->stage = UPDATE_BEGIN;
+    if (mcds__operation_wait(operation, 0))
+        return MCDS__SLEEP;
+    return mcds__map_fail(update, operation, reply);
+}
+
 enum mcds__step mcds__map_fail_append(struct mcds__map_update *update,
                                       struct mcds__operation *operation)
 {

@@ -37,13 +37,6 @@ bool mcds__map_has_room_at(uint32_t flags, size_t begin)
     return end == (size_t)END_MAX * MCDS__MAP_END_UNIT || begin < end + MCDS__MAP_RECORDS_MAX;
 }
 
-bool mcds__map_is_below_floor(uint32_t flags, int64_t time_ms)
-{
-    uint32_t floor = flags >> 16;
-    uint32_t now = (uint32_t)((uint64_t)time_ms / 1000 / MCDS__MAP_FLOOR_UNIT_S) & UINT16_MAX;
-    return floor != 0 && ((now - floor) & UINT16_MAX) > INT16_MAX;
-}
-
 __attribute__((noinline)) bool mcds__bucket_get_long_varint(mcds_bytes from, size_t *at,
                                                             uint64_t *out)
 {

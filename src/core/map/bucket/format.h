@@ -67,8 +67,6 @@ static inline enum mcds__map_state mcds__map_state_of(uint32_t flags)
 size_t mcds__map_snapshot_end(uint32_t flags);
 /* Whether a record that begins here has space, so that its writer need not wait. */
 bool mcds__map_has_room_at(uint32_t flags, size_t begin);
-/* Whether a record of this time is void because its writer may be forgotten. */
-bool mcds__map_is_below_floor(uint32_t flags, int64_t time_ms);
 
 enum mcds__map_verb {
     MCDS__MAP_PUT = 1, /* value and expiry, whatever was there */
