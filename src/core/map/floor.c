@@ -3,40 +3,38 @@
  * The client flags of a key hold its floor modulo 48 days. They alone do not show whether the clock
  * of this machine is slow, or the floor is old because the key was not rewritten for weeks. The head
  * of the value holds the whole floor. So a handle reads it with its first change of a key that has a
- * floor. Later it derives the whole floor from the flags, if the two floors are near each other. */
+ * floor. Later it derives the whole floor from the flags, if that is near one that it has read. */
 #include <assert.h>
 #include <stdatomic.h>
 
 #include "core/map/sequence.h"
 
-/* Two floors are near if they differ by at most this: a quarter of what the flags distinguish. */
-#define NEAR (UINT16_MAX / 4)
+/* Two floors are near if they differ by at most a day. Floors of keys that are in use do. Then another
+ * floor with the same flags is at least 47 days away. */
+#define NEAR (86400 / MCDS__MAP_FLOOR_UNIT_S)
 
-static uint32_t units_of(uint32_t floor_s)
+static bool has_reached(const struct mcds__map_update *update, int64_t floor_s)
 {
-    return floor_s / MCDS__MAP_FLOOR_UNIT_S;
+    return update->time_ms / MS_PER_S >= floor_s;
 }
 
-/* One for all keys whose hashes begin with the same byte; 0: none was read. */
-static _Atomic uint32_t *whole_floor_of(struct mcds__map *map, uint64_t hash)
+bool mcds__map_shows_floor_reached(const struct mcds__map_update *update, uint32_t flags)
 {
-    return &map->whole_floors[hash >> 56];
-}
-
-enum mcds__map_floor mcds__map_compare_floor(const struct mcds__map_update *update,
-                                             uint32_t flags)
-{
+    _Atomic uint32_t *newest = &update->map->newest_floor_s;
     uint32_t floor = flags >> 16;
     if (floor == 0)
-        return MCDS__MAP_FLOOR_REACHED;
-    uint32_t known_s = atomic_load_explicit(whole_floor_of(update->map, update->hash),
-                                            memory_order_relaxed);
-    int32_t ahead = (int16_t)(uint16_t)(floor - units_of(known_s));
-    if (known_s == 0 || ahead > NEAR || ahead < -NEAR)
-        return MCDS__MAP_FLOOR_UNKNOWN;
-    int64_t floor_s = ((int64_t)units_of(known_s) + ahead) * MCDS__MAP_FLOOR_UNIT_S;
-    return update->time_ms / MS_PER_S < floor_s ? MCDS__MAP_FLOOR_MISSED
-                                                : MCDS__MAP_FLOOR_REACHED;
+        return true;
+    uint32_t known = atomic_load_explicit(newest, memory_order_relaxed) /
+                     MCDS__MAP_FLOOR_UNIT_S;
+    int32_t ahead = (int16_t)(uint16_t)(floor - known);
+    if (known == 0 || ahead > NEAR || ahead < -NEAR)
+        return false;
+    int64_t floor_s = ((int64_t)known + ahead) * MCDS__MAP_FLOOR_UNIT_S;
+    if (!has_reached(update, floor_s))
+        return false;
+    if (ahead > 0)
+        atomic_store_explicit(newest, (uint32_t)floor_s, memory_order_relaxed);
+    return true;
 }
 
 enum mcds__step mcds__map_ask_floor(struct mcds__map_update *update,
@@ -62,20 +60,20 @@ bool mcds__map_has_floor_of(const mcds_reply *reply, const mcds_reply *other)
 }
 
 int mcds__map_take_floor(struct mcds__map_update *update, struct mcds__operation *operation,
-                         const mcds_request *read, enum mcds__map_floor *floor_out)
+                         const mcds_request *read, bool *is_reached_out)
 {
     struct mcds__map_head head;
+    _Atomic uint32_t *newest = &update->map->newest_floor_s;
     assert(read->reply.outcome == MCDS_OUT_OK && (read->options & MCDS_NO_VALUE) == 0);
     update->doubt = true;
     int result = mcds__map_open_head(mcds__operation_value(operation, read), read->key,
                                      read->reply.flags, &head);
     if (result != MCDS_OK)
         return result;
-    atomic_store_explicit(whole_floor_of(update->map, update->hash), head.floor_s,
-                          memory_order_relaxed);
-    bool is_void = update->time_ms / MS_PER_S < head.floor_s;
-    if (is_void && update->copies == 1)
-        update->doubt = false; /* this was its only copy */
-    *floor_out = is_void ? MCDS__MAP_FLOOR_MISSED : MCDS__MAP_FLOOR_REACHED;
+    *is_reached_out = has_reached(update, head.floor_s);
+    if (*is_reached_out && head.floor_s > atomic_load_explicit(newest, memory_order_relaxed))
+        atomic_store_explicit(newest, head.floor_s, memory_order_relaxed);
+    if (!*is_reached_out && update->copies == 1)
+        update->doubt = false; /* its only copy is void */
     return MCDS_OK;
 }

@@ -23,6 +23,26 @@ static_assert(MCDS__MAP_DEPTHS == 1 << 8, "the first table has an entry for each
 /* How many bits of the hash choose the entry, in the first table and in the wide ones. */
 static const uint8_t table_bits[1 + MCDS__MAP_WIDE_TABLES] = {8, 16, 20};
 
+/* Nothing is known of any key. */
+static void init_keys(struct mcds__map *map)
+{
+    for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++) {
+        atomic_init(&map->growing[i], 0);
+        atomic_init(&map->under_way[i], 0);
+        atomic_init(&map->left_alone[i], 0);
+    }
+    for (int i = 0; i < MCDS__MAP_LOOK_WORDS; i++)
+        atomic_init(&map->looks_wanted[i], 0);
+    for (int i = 0; i < MCDS__MAP_DEPTHS; i++) {
+        atomic_init(&map->depths[i], 0);
+        atomic_init(&map->floors[i], 0);
+    }
+    for (int i = 0; i < MCDS__MAP_WIDE_TABLES; i++)
+        atomic_init(&map->wide_depths[i], NULL);
+    atomic_init(&map->width, 0);
+    atomic_init(&map->newest_floor_s, 0);
+}
+
 void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds__key *root,
                     uint8_t kind, uint8_t form, const mcds_reason *const *forms,
                     uint64_t ttl_ms)
@@ -53,22 +73,8 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
     atomic_init(&map->maker, 0);
     map->has_guess = false;
     atomic_init(&map->obstacle, NULL);
-    for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++) {
-        atomic_init(&map->growing[i], 0);
-        atomic_init(&map->under_way[i], 0);
-        atomic_init(&map->left_alone[i], 0);
-    }
-    for (int i = 0; i < MCDS__MAP_LOOK_WORDS; i++)
-        atomic_init(&map->looks_wanted[i], 0);
     atomic_init(&map->founder, 0);
-    for (int i = 0; i < MCDS__MAP_DEPTHS; i++) {
-        atomic_init(&map->depths[i], 0);
-        atomic_init(&map->floors[i], 0);
-        atomic_init(&map->whole_floors[i], 0);
-    }
-    for (int i = 0; i < MCDS__MAP_WIDE_TABLES; i++)
-        atomic_init(&map->wide_depths[i], NULL);
-    atomic_init(&map->width, 0);
+    init_keys(map);
 }
 
 void mcds__map_destroy(struct mcds__map *map)

@@ -140,9 +140,9 @@ struct mcds__map {
     _Atomic uint8_t depths[MCDS__MAP_DEPTHS]; /* by the first bits of the hash */
     /* With more bits; each is allocated when needed, and replaces those before it. */
     _Atomic(_Atomic uint8_t *) wide_depths[MCDS__MAP_WIDE_TABLES];
-    _Atomic uint8_t width;                           /* the number of wide tables */
-    _Atomic uint16_t floors[MCDS__MAP_DEPTHS];       /* in the client flags; the same */
-    _Atomic uint32_t whole_floors[MCDS__MAP_DEPTHS]; /* in seconds, from values; the same */
+    _Atomic uint8_t width;                     /* the number of wide tables */
+    _Atomic uint16_t floors[MCDS__MAP_DEPTHS]; /* in the client flags; the same */
+    _Atomic uint32_t newest_floor_s;           /* that its time has reached; 0: none */
 };
 
 /* `forms`: the reasons for refusing another stored form, one up to MCDS__MAP_FORM_MAX, and

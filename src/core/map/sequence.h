@@ -108,25 +108,18 @@ void mcds__map_note_floor(struct mcds__map *map, uint64_t hash, uint32_t flags);
 mcds_cas_token mcds__map_open_token(uint32_t flags);
 mcds_cas_token mcds__map_seen_token(const mcds_reply *looked);
 
-/* Floors (floor.c). Whether the time of a record has reached the floor of its key. If it has not, the
- * record is void. */
-enum mcds__map_floor {
-    MCDS__MAP_FLOOR_REACHED,
-    MCDS__MAP_FLOOR_MISSED,
-    MCDS__MAP_FLOOR_UNKNOWN
-};
-/* Compare the time with the floor, as far as these flags of the OPEN key show it. */
-enum mcds__map_floor mcds__map_compare_floor(const struct mcds__map_update *update,
-                                             uint32_t flags);
+/* Floors (floor.c). A record whose time is before the floor of its key is void. Whether these flags of
+ * the OPEN key show that the update has reached the floor. If not, the value decides. */
+bool mcds__map_shows_floor_reached(const struct mcds__map_update *update, uint32_t flags);
 /* Read the value of the key, in requests[MCDS__MAP_ADD]. */
 enum mcds__step mcds__map_ask_floor(struct mcds__map_update *update,
                                     struct mcds__operation *operation);
 /* Whether the key is open in both replies, with the same floor. */
 bool mcds__map_has_floor_of(const mcds_reply *reply, const mcds_reply *other);
-/* Compare the time with the floor in the value that was read. Returns MCDS_OK, MCDS_CORRUPT or
- * MCDS_UNSUPPORTED. Unless the record is certainly void, the update is then in doubt. */
+/* Whether it has, by the value that was read. Returns MCDS_OK, MCDS_CORRUPT or MCDS_UNSUPPORTED. Unless
+ * the record is certainly void, the update is then in doubt. */
 int mcds__map_take_floor(struct mcds__map_update *update, struct mcds__operation *operation,
-                         const mcds_request *read, enum mcds__map_floor *floor_out);
+                         const mcds_request *read, bool *is_reached_out);
 
 /* Wait while an operation of this handle rewrites the key of this depth, or too much is in flight
  * to it. True: the step is *step_out. False: the update may append. */

@@ -170,15 +170,12 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
     return map_update_ask_at(update, operation, update->depth);
 }
 
-/* The time of the record, which was appended to an OPEN key, is compared with the floor of the key. */
-static enum mcds__step take_floor(struct mcds__map_update *update,
-                                  struct mcds__operation *operation, enum mcds__map_floor floor)
+/* The record counts in an OPEN key. */
+static enum mcds__step take_counted(struct mcds__map_update *update,
+                                    struct mcds__operation *operation)
 {
     const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
     size_t size = looked->value_length;
-    assert(floor != MCDS__MAP_FLOOR_UNKNOWN);
-    if (floor == MCDS__MAP_FLOOR_MISSED)
-        return mcds__map_finish(update, operation, MCDS_IO, MCDS__WHY(CLOCK_BEHIND));
     update->doubt = true;
     if (!update->is_told && size >= update->record.length &&
         !mcds__map_has_room_at(looked->flags, size - update->record.length))
@@ -195,27 +192,26 @@ static enum mcds__step take_floor(struct mcds__map_update *update,
     return prove(update, operation);
 }
 
-/* The value of the key holds its whole floor. */
-static enum mcds__step read_floor(struct mcds__map_update *update,
+static enum mcds__step take_floor(struct mcds__map_update *update,
                                   struct mcds__operation *operation, const mcds_request *read)
 {
-    enum mcds__map_floor floor;
-    int result = mcds__map_take_floor(update, operation, read, &floor);
-    return result == MCDS_OK
-               ? take_floor(update, operation, floor)
-               : mcds__map_finish(update, operation, result, mcds__map_reason(result));
+    bool is_reached = false;
+    int result = mcds__map_take_floor(update, operation, read, &is_reached);
+    if (result != MCDS_OK)
+        return mcds__map_finish(update, operation, result, mcds__map_reason(result));
+    if (!is_reached)
+        return mcds__map_finish(update, operation, MCDS_IO, MCDS__WHY(CLOCK_BEHIND));
+    return take_counted(update, operation);
 }
 
 static enum mcds__step take_open(struct mcds__map_update *update,
                                  struct mcds__operation *operation)
 {
     const mcds_request *look = &update->requests[MCDS__MAP_LOOK];
-    enum mcds__map_floor floor = mcds__map_compare_floor(update, look->reply.flags);
-    if (floor != MCDS__MAP_FLOOR_UNKNOWN)
-        return take_floor(update, operation, floor);
-    if (update->wants_code)
-        return read_floor(update, operation, look);
-    return mcds__map_ask_floor(update, operation);
+    if (mcds__map_shows_floor_reached(update, look->reply.flags))
+        return take_counted(update, operation);
+    return update->wants_code ? take_floor(update, operation, look)
+                              : mcds__map_ask_floor(update, operation);
 }
 
 /* If the key has another floor by now, or is not open, the update begins again. */
@@ -228,7 +224,7 @@ static enum mcds__step take_read_floor(struct mcds__map_update *update,
     if (mcds__is_refusal(&read->reply))
         return mcds__map_fail(update, operation, &read->reply);
     if (mcds__map_has_floor_of(&read->reply, &update->requests[MCDS__MAP_LOOK].reply))
-        return read_floor(update, operation, read);
+        return take_floor(update, operation, read);
     if (update->moves++ == MCDS__MAP_MOVES_MAX)
         return mcds__map_finish(update, operation, MCDS_BUSY, MCDS__WHY(KEY_REWRITTEN));
     return map_update_begin(update, operation);
@@ -354,8 +350,7 @@ static enum mcds__step map_update_take_append(struct mcds__map_update *update,
         return mcds__map_try_later(update, operation, appended);
     if (mcds__is_refusal(appended))
         return take_no_room(update, operation);
-    /* A record that was appended twice counts once. */
-    if (looked->outcome == MCDS_OUT_NONE)
+    if (looked->outcome == MCDS_OUT_NONE) /* a record that was appended twice counts once */
         return map_update_ask_at(update, operation, update->depth);
     if (mcds__is_transport_trouble(looked))
         return mcds__map_try_later(update, operation, looked);
