@@ -122,18 +122,6 @@ bool transcript_is_cut(const struct transcript *transcript)
     return transcript->length > 0 && (transcript->data[HEAD - 1] & FLAG_CUT) != 0;
 }
 
-mcds_bytes transcript_bytes(struct transcript *transcript)
-{
-    (void)begin(transcript);
-    return (mcds_bytes){transcript->data, transcript->length};
-}
-
-void transcript_free(struct transcript *transcript)
-{
-    free(transcript->data);
-    *transcript = (struct transcript){.data = NULL};
-}
-
 /* Whether the parts after the head fill the result. */
 static bool is_transcript(const uint8_t *data, size_t length)
 {
@@ -145,6 +133,32 @@ static bool is_transcript(const uint8_t *data, size_t length)
            get_u32(data + at + 1) <= length - at - PART)
         at += PART + get_u32(data + at + 1);
     return at == length;
+}
+
+/* Whether all of it is standard output, and whole. */
+static bool is_plain(const struct transcript *transcript)
+{
+    return !transcript_is_cut(transcript) &&
+           (transcript->length == HEAD ||
+            (transcript->last == HEAD && transcript->data[HEAD] == 1));
+}
+
+mcds_bytes transcript_bytes(struct transcript *transcript)
+{
+    if (!begin(transcript))
+        return (mcds_bytes){NULL, 0};
+    mcds_bytes whole = {transcript->data, transcript->length};
+    if (!is_plain(transcript))
+        return whole;
+    size_t before = transcript->length == HEAD ? HEAD : HEAD + PART;
+    mcds_bytes output = {transcript->data + before, transcript->length - before};
+    return is_transcript(output.data, output.length) ? whole : output;
+}
+
+void transcript_free(struct transcript *transcript)
+{
+    free(transcript->data);
+    *transcript = (struct transcript){.data = NULL};
 }
 
 bool transcript_read(mcds_bytes result,

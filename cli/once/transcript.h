@@ -3,7 +3,8 @@
  *   'm' 'o' VERSION FLAGS | (stream u8, length u32, bytes)...
  *
  * Numbers are little-endian. Stream 1 is standard output, 2 standard error, in the order in which they
- * were read. A result that does not begin so was stored by a program: it is all standard output. */
+ * were read. A result that does not begin so is all standard output: a program has stored it, or a
+ * command that has printed nothing else. */
 #ifndef MCDS_CLI_ONCE_TRANSCRIPT_H
 #define MCDS_CLI_ONCE_TRANSCRIPT_H
 
@@ -31,6 +32,8 @@ bool transcript_set(struct transcript *transcript, mcds_bytes bytes);
  * short already. */
 bool transcript_cut(struct transcript *transcript, size_t most);
 bool transcript_is_cut(const struct transcript *transcript);
+/* What is stored. If all is standard output, that alone, so that programs can read it, unless it looks
+ * like a transcript. Valid until the transcript changes. */
 mcds_bytes transcript_bytes(struct transcript *transcript);
 void transcript_free(struct transcript *transcript);
 

@@ -337,11 +337,11 @@
     X(CLAIM_ENDED, LEASE_OVER,                                                                 \
       "the claim has ended, and another worker may have claimed or done the job since")        \
     X(JOBS_GONE, GONE,                                                                         \
-      "the store has lost some of its jobs: it was restarted or flushed, or it evicts; the "   \
-      "other jobs are kept")                                                                   \
+      "the store has lost jobs of it, or all: it was restarted or flushed, or it evicts; "     \
+      "jobs that are left are kept")                                                           \
     X(JOBS_GONE_UNTIL_DROPPED, GONE,                                                           \
-      "the store has lost some of its jobs: it was restarted or flushed, or it evicts; the "   \
-      "other jobs are kept; this is reported until the queue is dropped")                      \
+      "the store has lost jobs of it, or all: it was restarted or flushed, or it evicts; "     \
+      "jobs that are left are kept; this is reported until the queue is dropped")              \
     X(JOB_LIST_GONE, GONE,                                                                     \
       "the list of its parts is gone, so no job can be claimed or pushed; to keep its other "  \
       "jobs, dump it, drop it, and load the dump")                                             \

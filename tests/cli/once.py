@@ -194,6 +194,19 @@ class OnceTest(unittest.TestCase):
         self.assertEqual(self.once("none", "--", "true"), (0, b"", b""))
         self.assertEqual(self.once("none", "--", "echo", "no"), (0, b"", b""))
 
+    def test_a_program_reads_standard_output(self):
+        """It is the result of the key, unless it looks as if it had a header."""
+        path = os.path.join(self.work, "file")
+        with_header = b"mo\x01\x00"
+        for key, output in (("plain", b"an output of its own\n"), ("none", b""), ("odd", with_header)):
+            for command in ("cat", "false"):
+                self.assertEqual(self.once(key, "-s", f"lmdb:{path}", "--", command, input=output), (0, output, b""))
+        with open(path, "rb") as file:
+            stored = file.read()
+        self.assertIn(b"an output of its own\n", stored)
+        self.assertNotIn(with_header + b"\x01" + (21).to_bytes(4, "little") + b"an output", stored)
+        self.assertIn(with_header + b"\x01" + (4).to_bytes(4, "little") + with_header, stored)
+
     def test_long_output(self):
         code, out, said = self.once("k", "--", "sh", "-c", "head -c 5000000 /dev/zero; echo end >&2; exit 5")
         self.assertEqual((code, len(out)), (5, 5000000))

@@ -22,7 +22,7 @@
 #define KEYS_MAX 8192
 #define ABSENT 3000
 #define MAP_MAX 6000000 /* as in the URI */
-#define MAP_MORE 700000
+#define MAP_MORE 800000 /* half of the reserve, and one removal */
 
 struct room {
     char keys[KEYS_MAX][64];

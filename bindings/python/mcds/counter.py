@@ -21,7 +21,7 @@ class CounterValue:
 
     value   the number
     since   when the counter was made; None for exact counters
-    reborn  it was lost and made again since this handle saw it: counts are lost
+    reborn  it was lost since this handle saw it, and made again in another second: counts are lost
     ttl     seconds until it expires; None: it does not expire, or the store does not report the time
     """
 

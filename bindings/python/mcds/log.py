@@ -16,7 +16,7 @@ from .core import Core, Opened
 from .encoding import encode_text
 from .errors import check
 from .plan import (LOOK_MS, REFUSALS, Bytes, Plan, Seconds, Structure, When, as_array, as_bytes,
-                   as_option_ms, as_short_ms, as_short_option_ms, as_time_ms, awaited, checked, encode_name,
+                   as_bound_ms, as_option_ms, as_short_ms, as_short_option_ms, as_time_ms, awaited, checked, encode_name,
                    from_time_ms, is_closed, new_options, new_sized, refusal, started, take_found, take_none, waiting)
 from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records, rest_of
 
@@ -88,7 +88,7 @@ class LogCursor:
     def __init__(self, start: Optional[When] = None) -> None:
         self._cursor = ffi.new("mcds_log_cursor *")
         self._info = new_sized("mcds_log_info")
-        self._cursor.from_ms = 0 if start is None else max(1, as_time_ms(start, "start"))
+        self._cursor.from_ms = 0 if start is None else max(1, as_bound_ms(start, "start"))
 
     @property
     def gaps(self) -> int:
@@ -121,7 +121,7 @@ class LogCursor:
 
 
 def to_range(first: Optional[When], last: Optional[When], limit: int, newest_first: bool) -> Any:
-    return new_options("mcds_log_range", first_ms=as_time_ms(first, "first"),
+    return new_options("mcds_log_range", first_ms=as_bound_ms(first, "first"),
                        last_ms=as_time_ms(last, "last"), limit=as_integer(limit, "limit"),
                        newest_first=bool(newest_first))
 

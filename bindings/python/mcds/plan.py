@@ -466,7 +466,16 @@ def as_short_option_ms(span: Optional[Seconds], name: str) -> int:
 
 
 def as_time_ms(when: Optional[When], name: str) -> int:
-    """Unix time in milliseconds; 0 for None, which means now."""
+    """Unix time in milliseconds; 0 for None, for which C takes now, or no bound. The time 0 itself is refused: it
+    may be a time that is missing, and must not mean now."""
+    ms = as_bound_ms(when, name)
+    if ms == 0 and when is not None:
+        raise ValueError(Misfit(f"{name} must be after 1970-01-01 00:00 UTC; without it, it is None"))
+    return ms
+
+
+def as_bound_ms(when: Optional[When], name: str) -> int:
+    """The same for the time at which a range begins: nothing is earlier than the time 0."""
     if when is None:
         return 0
     if isinstance(when, datetime.datetime):

@@ -32,7 +32,7 @@ class VisitorsValue:
     estimate     visitors in the last `period` seconds before now
     error        visitors; one standard deviation of the estimate
     provisional  closed may still grow: its period ended less than `settle` seconds ago
-    reborn       a key was lost and made again: hits are lost
+    reborn       a key was lost and made again: hits are lost. Without members, in another second than before
     """
 
     closed: int
@@ -51,7 +51,7 @@ class OnlineValue:
     error     visitors; one standard deviation of the estimate
     closed    visitors active in the closed buckets of the window
     current   visitors active in the current bucket and in no closed one: 0 when a bucket begins
-    reborn    a key was lost and made again: beats are lost
+    reborn    a key was lost and made again: beats are lost. Without members, in another second than before
     """
 
     closed: int

@@ -100,3 +100,26 @@ def test_a_limit_of_no_time_is_the_smallest(s: mcds.Store, monkeypatch: pytest.M
     for timeout in (*NOTHING, 0.0001, 0.2, None):
         s.limit_timeout(timeout)
     assert limits == [1, 1, 1, 1, 200, 0]
+
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+@pytest.mark.parametrize("when", [0, 0.0, 1e-9, EPOCH])
+@pytest.mark.parametrize("call, name", [
+    (lambda s, when: s.log("g").put("e", when=when), "when"),
+    (lambda s, when: s.log("g").put_many(["e"], when=when), "when"),
+    (lambda s, when: list(s.log("g").events(last=when)), "last"),
+    (lambda s, when: s.visitors("v", period=60).hit("ann", at=when), "at"),
+    (lambda s, when: s.visitors("v", period=60).get(at=when), "at"),
+    (lambda s, when: s.visitors("v", period=60).drop(at=when), "at"),
+    (lambda s, when: s.online("n").beat("ann", at=when), "at"),
+    (lambda s, when: s.online("n").get(at=when), "at")])
+def test_a_missing_time_is_not_now(call: Callable[[mcds.Store, Any], object], name: str, when: Any) -> None:
+    with mcds.open("memory:") as s:
+        s.log("g").put("kept")
+        s.visitors("v", period=60).hit("bob")
+        with pytest.raises(ValueError, match=f"{name} must be after 1970"):
+            call(s, when)
+        assert [event.data for event in s.log("g").events(first=when)] == [b"kept"]
+        assert s.visitors("v", period=60).get().current == 1

@@ -311,8 +311,9 @@ int mcds__lmdb_map_grow(struct mcds__lmdb_file *file, const mcds_env *env);
 /* Let the map exceed its limit a little, so that a request that frees space can work; or
  * restore the limit. */
 int mcds__lmdb_map_reserve(struct mcds__lmdb_file *file, const mcds_env *env, bool passing);
-/* Whether the pages in use exceed the limit by less than half of the reserve. */
-bool mcds__lmdb_map_has_reserve(struct mcds__lmdb_file *file);
+/* Whether the pages in use, with a value of this length, exceed the limit by less than half of the
+ * reserve. */
+bool mcds__lmdb_map_has_reserve(struct mcds__lmdb_file *file, size_t length);
 
 /* A write transaction in use. */
 struct mcds__lmdb_work {

@@ -211,7 +211,7 @@ int mcds__lmdb_map_reserve(struct mcds__lmdb_file *file, const mcds_env *env, bo
     return mcds__lmdb_map_change(file, env, size, mcds__monotonic_ns(env) + LONG_NS);
 }
 
-bool mcds__lmdb_map_has_reserve(struct mcds__lmdb_file *file)
+bool mcds__lmdb_map_has_reserve(struct mcds__lmdb_file *file, size_t length)
 {
     MDB_envinfo info;
     MDB_stat status;
@@ -219,5 +219,6 @@ bool mcds__lmdb_map_has_reserve(struct mcds__lmdb_file *file)
     uint64_t size_max = file->map_max;
     (void)pthread_mutex_unlock(&file->map_mutex);
     return mdb_env_info(file->env, &info) == 0 && mdb_env_stat(file->env, &status) == 0 &&
-           (uint64_t)info.me_last_pgno * status.ms_psize < size_max + RESERVE_BYTES / 2;
+           (uint64_t)info.me_last_pgno * status.ms_psize + length <
+               size_max + RESERVE_BYTES / 2;
 }

@@ -23,6 +23,8 @@
  * others, and the largest value. */
 #define SMALL_VALUE 1024
 #define LENT_VALUE_MAX 32768
+/* Of the half of the reserve in the map that is not kept for drops: what such values leave. */
+#define KEPT_FOR_REMOVALS (256 << 10)
 /* How much of the reserve on the disk must be there for it, and for removing what has expired. */
 #define LENT_FROM_QUARTERS 3
 #define SWEEPS_FROM_QUARTERS 2
@@ -75,16 +77,18 @@ static void take_back(struct mcds__lmdb_file *file, const mcds_env *env, int cod
 }
 
 /* Requests that free space, or need none in the end: a tombstone over a value, a renewed
- * lease. On a full disk, a larger value that is replaced by its like takes pages from the reserve,
+ * lease. A larger value that is replaced by its like takes pages from the reserve,
  * and other requests take those that it frees: most is left to requests that free space. */
 static bool may_borrow(struct mcds__lmdb_file *file, const mcds_request *request, int code)
 {
-    if (is_disk(code) && request->command == MCDS_CAS && request->value.length > SMALL_VALUE)
-        return request->value.length <= LENT_VALUE_MAX &&
-               mcds__lmdb_has_ballast(file, LENT_FROM_QUARTERS);
+    size_t length = request->value.length;
+    if (request->command == MCDS_CAS && length > SMALL_VALUE)
+        return is_disk(code) ? length <= LENT_VALUE_MAX &&
+                                   mcds__lmdb_has_ballast(file, LENT_FROM_QUARTERS)
+                             : mcds__lmdb_map_has_reserve(file, length + KEPT_FOR_REMOVALS);
     if ((request->options & MCDS_MAY_MAKE_ROOM) != 0)
         return is_disk(code) ? mcds__lmdb_has_ballast(file, LENT_FROM_QUARTERS)
-                             : mcds__lmdb_map_has_reserve(file);
+                             : mcds__lmdb_map_has_reserve(file, 0);
     return request->command == MCDS_DELETE || request->command == MCDS_CAS ||
            (request->options & MCDS_MAKES_ROOM) != 0;
 }
