@@ -77,7 +77,7 @@ static void appear(void *context)
     const struct flapping *flapping = context;
     mcds_request request = {
         .command = MCDS_SET, .key = {flapping->key, strlen(flapping->key)}, .value = {"1", 1}};
-    mcds__sim_serve(flapping->world->sim, &request, NULL);
+    mcds__sim_serve(flapping->world->sim, 0, &request, NULL);
 }
 
 /* Somebody else makes the key before each add, and it is evicted before each increment. */

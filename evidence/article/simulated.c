@@ -15,7 +15,7 @@ static void forget(struct memcache *mc, const char *key)
 static uint64_t connection(struct memcache *mc)
 {
     const struct mcds__sim_session *session = mc->actor->client->sessions;
-    return session != NULL ? session->connection : 0;
+    return session != NULL ? session->links[0].connection : 0;
 }
 
 struct memcache memcache_of(struct actor *actor)
@@ -33,7 +33,7 @@ static mcds_outcome peek(struct world *world, const char *key, struct text *valu
     mcds_buffer values;
     mcds__buffer_init(&values, mcds_env_system(), (size_t)1 << 21);
     mcds_request request = {.command = MCDS_GET, .key = {key, strlen(key)}};
-    mcds__sim_serve(world->sim, &request, &values);
+    mcds__sim_serve(world->sim, 0, &request, &values);
     text_set(value_out, "");
     if (request.reply.outcome == MCDS_OUT_OK && request.reply.value_length > 0)
         text_fill(value_out, values.data + request.reply.value_at, request.reply.value_length);

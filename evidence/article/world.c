@@ -116,25 +116,25 @@ int64_t world_unix_ms(double second)
 
 void world_phase(struct world *world, double seconds)
 {
-    world->sim->phase_ns = (int64_t)((1.0 - seconds) * (double)NS_PER_S) % NS_PER_S;
+    world->sim->servers[0].phase_ns = (int64_t)((1.0 - seconds) * (double)NS_PER_S) % NS_PER_S;
 }
 
 void world_stall(struct world *world)
 {
-    world->sim->stalled = true;
-    world->sim->stalled_ns = world->sim->now_ns;
+    world->sim->servers[0].stalled = true;
+    world->sim->servers[0].stalled_ns = world->sim->now_ns;
 }
 
 void world_resume(struct world *world)
 {
-    world->sim->stalled = false;
+    world->sim->servers[0].stalled = false;
 }
 
 void world_restart(struct world *world)
 {
-    int64_t phase_ns = world->sim->phase_ns;
-    mcds__sim_restart(world->sim);
-    world->sim->phase_ns = phase_ns;
+    int64_t phase_ns = world->sim->servers[0].phase_ns;
+    mcds__sim_restart(world->sim, 0);
+    world->sim->servers[0].phase_ns = phase_ns;
 }
 
 struct found {
@@ -156,7 +156,7 @@ static struct found look(struct world *world, const char *prefix)
 {
     struct found found = {.count = 0};
     mcds_bytes bytes = {prefix, strlen(prefix)};
-    (void)mcds__keyspace_keys(world->sim->keyspace, world->sim->now_ns / NS_PER_MS, bytes, find,
+    (void)mcds__keyspace_keys(world->sim->servers[0].keyspace, world->sim->now_ns / NS_PER_MS, bytes, find,
                               &found);
     return found;
 }

@@ -1,56 +1,17 @@
 /* The simulated network, in the place of a backend: every client has a session, every session a
- * connection.
+ * connection to each server.
  *
  *   submit --copy--> message --arrive--> server (request by request) --reply--> collect
  *
- * A message keeps its own copy of the requests, because one may be applied long after its
- * sender has given up, and of the replies, because a reply may never arrive. */
+ * A batch becomes one message for each server that has one of its requests. */
 #include <assert.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "sim/world.h"
+#include "sim/message.h"
 
-#define VALUES_MAX ((size_t)1 << 24)
 #define LATE_MS_DEFAULT 60000
-
-struct mcds__sim_message {
-    mcds_sim *sim;
-    struct mcds__sim_session *session;
-    mcds_batch *batch; /* NULL once the sender has its answer */
-    struct mcds__sim_message *all_next;
-    struct mcds__sim_message *all_previous;
-    uint64_t connection;
-    uint64_t incarnation; /* the server's incarnation when it was sent */
-    uint32_t plans;       /* planned events that refer to this message */
-    uint32_t arrived;     /* requests that have reached the server */
-    uint32_t late_end;    /* requests before this index arrive late */
-    bool broken;          /* its connection is broken */
-    bool silent;          /* no reply will come */
-    uint32_t count;
-    mcds_buffer values;
-    mcds_request requests[];
-};
-
-static void unlink_message(struct mcds__sim_message *message)
-{
-    assert(message->all_previous != NULL || message->sim->messages == message);
-    if (message->all_previous != NULL)
-        message->all_previous->all_next = message->all_next;
-    else
-        message->sim->messages = message->all_next;
-    if (message->all_next != NULL)
-        message->all_next->all_previous = message->all_previous;
-}
-
-static void free_message(struct mcds__sim_message *message)
-{
-    unlink_message(message);
-    mcds__buffer_free(&message->values);
-    mcds__free(mcds_env_system(), message);
-}
 
 static void plan(struct mcds__sim_message *message, int64_t at_ns,
                  void (*happen)(mcds_sim *sim, void *subject, uint64_t number), uint64_t number)
@@ -65,35 +26,7 @@ static void unplan(struct mcds__sim_message *message)
     assert(message->plans > 0);
     message->plans--;
     if (message->plans == 0 && message->batch == NULL)
-        free_message(message);
-}
-
-/* Return the batch with the replies that its requests have so far. */
-static void hand_back(struct mcds__sim_message *message, uint32_t answered, uint32_t sent)
-{
-    struct mcds__sim_session *session = message->session;
-    mcds_batch *batch = message->batch;
-    assert(answered <= sent && sent <= message->count && message->count == batch->count);
-    message->batch = NULL;
-    for (uint32_t i = 0; i < message->count; i++) {
-        mcds_reply *reply = &batch->requests[i].reply;
-        memset(reply, 0, sizeof *reply);
-        if (i < answered)
-            *reply = message->requests[i].reply;
-        else
-            reply->outcome = i < sent ? MCDS_OUT_UNKNOWN : MCDS_OUT_UNSENT;
-        if (i < answered && reply->cas.unique != 0)
-            reply->cas.connection = message->connection;
-        reply->peer = "server";
-    }
-    if (batch->values != NULL &&
-        !mcds_buffer_append(batch->values, message->values.data, message->values.length))
-        for (uint32_t i = 0; i < message->count; i++)
-            batch->requests[i].reply.outcome = MCDS_OUT_UNKNOWN;
-    batch->answered = batch->count;
-    batch->next = NULL;
-    *session->done_end = batch;
-    session->done_end = &batch->next;
+        mcds__sim_message_free(message);
 }
 
 static uint32_t sent_count(const struct mcds__sim_message *message)
@@ -113,17 +46,18 @@ static void give_up(mcds_sim *sim, void *subject, uint64_t number)
         uint32_t answered = 0;
         if (!message->silent && message->arrived > 0)
             answered = (uint32_t)mcds__sim_random(sim, message->arrived);
-        hand_back(message, answered, sent_count(message));
+        mcds__sim_message_hand_back(message, answered, sent_count(message));
     }
     unplan(message);
 }
 
-/* Break the connection: all its messages end for their sender. */
-static void break_connection(struct mcds__sim_session *session, uint64_t connection)
+/* Break the connection to this server: all its messages end for their sender. */
+static void break_connection(struct mcds__sim_session *session, uint32_t server,
+                             uint64_t connection)
 {
     mcds_sim *sim = session->client->sim;
-    if (session->connection == connection)
-        session->connection = ++sim->connections;
+    if (session->links[server].connection == connection)
+        session->links[server].connection = ++sim->connections;
     for (struct mcds__sim_message *m = sim->messages; m != NULL; m = m->all_next) {
         if (m->session != session || m->connection != connection || m->broken)
             continue;
@@ -132,18 +66,18 @@ static void break_connection(struct mcds__sim_session *session, uint64_t connect
     }
 }
 
-static void break_connections(mcds_sim *sim)
+static void break_connections(mcds_sim *sim, uint32_t server)
 {
     for (uint32_t i = 0; i < sim->client_count; i++)
         for (struct mcds__sim_session *session = sim->clients[i]->sessions; session != NULL;
              session = session->next)
-            break_connection(session, session->connection);
+            break_connection(session, server, session->links[server].connection);
 }
 
-void mcds__sim_restart(mcds_sim *sim)
+void mcds__sim_restart(mcds_sim *sim, uint32_t server)
 {
-    mcds__sim_server_restart(sim);
-    break_connections(sim);
+    mcds__sim_server_restart(sim, server);
+    break_connections(sim, server);
 }
 
 static void deadline(mcds_sim *sim, void *subject, uint64_t number)
@@ -151,9 +85,9 @@ static void deadline(mcds_sim *sim, void *subject, uint64_t number)
     struct mcds__sim_message *message = subject;
     (void)number;
     if (message->batch != NULL) {
-        hand_back(message, 0, sent_count(message));
+        mcds__sim_message_hand_back(message, 0, sent_count(message));
         if (!message->broken)
-            break_connection(message->session, message->connection);
+            break_connection(message->session, message->server, message->connection);
     }
     (void)sim;
     unplan(message);
@@ -165,7 +99,7 @@ static void reply(mcds_sim *sim, void *subject, uint64_t number)
     (void)sim;
     (void)number;
     if (message->batch != NULL && !message->broken && !message->silent)
-        hand_back(message, message->count, message->count);
+        mcds__sim_message_hand_back(message, message->count, message->count);
     unplan(message);
 }
 
@@ -180,11 +114,12 @@ static bool reads_key(const mcds_request *request, mcds_bytes key)
 static mcds_request *find_reader(const struct mcds__sim_message *message, mcds_bytes key)
 {
     for (struct mcds__sim_message *m = message->sim->messages; m != NULL; m = m->all_next) {
-        if (m->session == message->session || m->batch == NULL || m->broken || m->arrived == 0)
+        if (m->session == message->session || m->server != message->server ||
+            m->batch == NULL || m->broken || m->arrived == 0)
             continue;
         mcds_request *read = &m->requests[m->arrived - 1];
         if (reads_key(read, key) &&
-            read->reply.cas.unique == mcds__sim_token_of(message->sim, key))
+            read->reply.cas.unique == mcds__sim_token_of(message->sim, m->server, key))
             return read;
     }
     return NULL;
@@ -204,23 +139,24 @@ static void network_serve(struct mcds__sim_message *message, uint32_t i, const c
     if (request->cas.connection != 0 && request->cas.connection != MCDS_ANY_CONNECTION &&
         request->cas.connection != message->connection)
         request->reply.outcome = MCDS_OUT_EXISTS;
-    else if (mcds__sim_serve(sim, request, &message->values))
-        break_connections(sim);
+    else if (mcds__sim_serve(sim, message->server, request, &message->values))
+        break_connections(sim, message->server);
     if (read != NULL && request->reply.outcome == MCDS_OUT_OK && faults == sim->counts.faults &&
         mcds__sim_fault(sim, sim->race_ppm)) {
-        read->reply.cas.unique = mcds__sim_token_of(sim, request->key);
+        read->reply.cas.unique = mcds__sim_token_of(sim, message->server, request->key);
         mcds_sim_note(sim, NULL, "the old number is sent with the new token");
     }
     mcds__sim_count_request(message->session->client);
-    mcds__sim_note_request(message->session->client, request, what);
+    mcds__sim_note_request(message->session->client, message->server, request, what);
 }
 
 /* The rest of a broken connection's bytes reach the server, unless it has restarted. */
 static void arrive_late(mcds_sim *sim, void *subject, uint64_t number)
 {
     struct mcds__sim_message *message = subject;
+    const struct mcds__sim_server *server = &sim->servers[message->server];
     for (uint32_t i = (uint32_t)number; i < message->late_end; i++)
-        if (message->incarnation == sim->incarnation)
+        if (message->incarnation == server->incarnation)
             network_serve(message, i, " (late)");
     unplan(message);
 }
@@ -290,8 +226,31 @@ static bool disturb(struct mcds__sim_message *message, uint32_t i)
         plan(message, sim->now_ns + late_ns, arrive_late, i);
         break;
     }
-    break_connection(message->session, message->connection);
+    break_connection(message->session, message->server, message->connection);
     return true;
+}
+
+/* Whether the message waits at a server that executes nothing. What waits there is executed later,
+ * even if its sender has given up meanwhile. */
+static bool is_held_back(struct mcds__sim_message *message, uint32_t i)
+{
+    int64_t until_ns = message->sim->servers[message->server].held_until_ns;
+    if (message->sim->calm || until_ns <= message->sim->now_ns ||
+        (message->broken && !message->held))
+        return false;
+    message->held = true;
+    message->late_end = sent_count(message);
+    plan(message, until_ns, message->broken ? arrive_late : arrive, i);
+    return true;
+}
+
+/* With several servers, the scheduler that chooses each fault does so at the first request of a
+ * message whose requests have no order. */
+static bool is_chosen_at(const struct mcds__sim_message *message, uint32_t i)
+{
+    const mcds_sim *sim = message->sim;
+    return sim->options.scheduler != MCDS_SIM_CHOICES || sim->server_count == 1 ||
+           !message->independent || i == 0;
 }
 
 static void arrive(mcds_sim *sim, void *subject, uint64_t number)
@@ -299,7 +258,15 @@ static void arrive(mcds_sim *sim, void *subject, uint64_t number)
     struct mcds__sim_message *message = subject;
     uint32_t i = (uint32_t)number;
     assert(message->broken || (i == message->arrived && i < message->count));
-    if (!message->broken && !disturb(message, i)) {
+    if (is_held_back(message, i)) {
+        unplan(message);
+        return;
+    }
+    sim->passes = !is_chosen_at(message, i);
+    if (message->broken && message->held) {
+        message->held = false;
+        plan(message, sim->now_ns, arrive_late, i);
+    } else if (!message->broken && !disturb(message, i)) {
         if (mcds__sim_fault(sim, sim->options.silent_ppm)) {
             sim->counts.silent++;
             message->silent = true;
@@ -311,68 +278,45 @@ static void arrive(mcds_sim *sim, void *subject, uint64_t number)
         else
             plan(message, sim->now_ns + mcds__sim_delay_ns(message->session->client), reply, 0);
     }
+    sim->passes = false;
     unplan(message);
 }
 
-static struct mcds__sim_message *copy_batch(struct mcds__sim_session *session,
-                                            mcds_batch *batch)
+static void network_refuse(struct mcds__sim_session *session, mcds_batch *batch,
+                           const struct mcds__sim_part *part)
 {
-    const mcds_env *env = mcds_env_system();
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < batch->count; i++)
-        bytes += batch->requests[i].key.length + batch->requests[i].value.length;
-    size_t head = sizeof(struct mcds__sim_message) + batch->count * sizeof(mcds_request);
-    struct mcds__sim_message *message = mcds__allocate_zero(env, head + bytes);
-    if (message == NULL)
-        return NULL;
-    uint8_t *at = (uint8_t *)message + head;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        mcds_request *copy = &message->requests[i];
-        *copy = batch->requests[i];
-        memcpy(at, copy->key.data, copy->key.length);
-        copy->key.data = at;
-        at += copy->key.length;
-        if (copy->value.length > 0)
-            memcpy(at, copy->value.data, copy->value.length);
-        copy->value.data = at;
-        at += copy->value.length;
+    for (uint32_t i = 0; i < part->count; i++) {
+        mcds_reply *reply = &batch->requests[part->index[i]].reply;
+        reply->outcome = MCDS_OUT_UNSENT;
+        reply->detail = MCDS__WHY(CONNECTION_REFUSED);
+        reply->peer = "server";
     }
-    assert(at == (uint8_t *)message + head + bytes);
-    message->sim = session->client->sim;
-    message->session = session;
-    message->batch = batch;
-    message->connection = session->connection;
-    message->incarnation = message->sim->incarnation;
-    message->count = batch->count;
-    mcds__buffer_init(&message->values, env, VALUES_MAX);
-    return message;
+    mcds__sim_batch_answered(session, batch, part->count);
 }
 
-static void network_refuse(struct mcds__sim_session *session, mcds_batch *batch)
-{
-    for (uint32_t i = 0; i < batch->count; i++) {
-        batch->requests[i].reply.outcome = MCDS_OUT_UNSENT;
-        batch->requests[i].reply.detail = MCDS__WHY(CONNECTION_REFUSED);
-        batch->requests[i].reply.peer = "server";
-    }
-    batch->answered = batch->count;
-    batch->next = NULL;
-    *session->done_end = batch;
-    session->done_end = &batch->next;
-}
-
-static void send_batch(struct mcds__sim_session *session, mcds_batch *batch)
+static bool is_reachable(struct mcds__sim_session *session, const mcds_batch *batch,
+                         uint32_t server)
 {
     mcds_sim *sim = session->client->sim;
     const struct mcds__sim_script *script = session->client->script;
+    if (script != NULL)
+        return script->leaves(script->context, batch);
+    return (sim->calm || sim->servers[server].down_until_ns <= sim->now_ns) &&
+           !mcds__sim_fault(sim, sim->options.cut_before_ppm / 4);
+}
+
+static void send_part(struct mcds__sim_session *session, mcds_batch *batch,
+                      const struct mcds__sim_part *part)
+{
+    mcds_sim *sim = session->client->sim;
+    struct mcds__sim_link *link = &session->links[part->server];
     struct mcds__sim_message *message = NULL;
-    bool reachable = script != NULL ? script->leaves(script->context, batch)
-                                    : !mcds__sim_fault(sim, sim->options.cut_before_ppm / 4);
+    bool reachable = is_reachable(session, batch, part->server);
     sim->counts.refused += !reachable;
     if (reachable)
-        message = copy_batch(session, batch);
+        message = mcds__sim_message_copy(session, batch, part);
     if (message == NULL) {
-        network_refuse(session, batch);
+        network_refuse(session, batch, part);
         return;
     }
     message->all_next = sim->messages;
@@ -380,13 +324,29 @@ static void send_batch(struct mcds__sim_session *session, mcds_batch *batch)
         sim->messages->all_previous = message;
     sim->messages = message;
     int64_t at_ns = sim->now_ns + mcds__sim_delay_ns(session->client);
-    if (at_ns <= session->last_arrival_ns)
-        at_ns = session->last_arrival_ns + 1;
-    assert(at_ns > session->last_arrival_ns);
-    session->last_arrival_ns = at_ns;
+    if (at_ns <= link->last_arrival_ns)
+        at_ns = link->last_arrival_ns + 1;
+    assert(at_ns > link->last_arrival_ns);
+    link->last_arrival_ns = at_ns;
     plan(message, at_ns, arrive, 0);
     int64_t deadline_ns = batch->deadline_ns - session->client->monotonic_start_ns;
     plan(message, deadline_ns > sim->now_ns ? deadline_ns : sim->now_ns, deadline, 0);
+}
+
+static void send_batch(struct mcds__sim_session *session, mcds_batch *batch)
+{
+    mcds_sim *sim = session->client->sim;
+    uint32_t count = batch->count;
+    batch->answered = 0;
+    for (uint32_t server = 0; server < sim->server_count; server++) {
+        struct mcds__sim_part part = {.server = server};
+        for (uint32_t i = 0; i < count; i++)
+            if (mcds__sim_server_of(sim, &batch->requests[i]) == server)
+                part.index[part.count++] = i;
+        assert(part.count <= count);
+        if (part.count > 0)
+            send_part(session, batch, &part);
+    }
 }
 
 static void network_submit(void *state, mcds_batch *first)
@@ -422,7 +382,8 @@ static int network_session_open(void *backend, void **session_out)
     if (session == NULL)
         return mcds__fail_memory("simulation", NULL, NULL);
     session->client = client;
-    session->connection = ++client->sim->connections;
+    for (uint32_t i = 0; i < client->sim->server_count; i++)
+        session->links[i].connection = ++client->sim->connections;
     session->done_end = &session->done;
     session->next = client->sessions;
     client->sessions = session;
@@ -445,7 +406,7 @@ static void forget_session(mcds_sim *sim, const struct mcds__sim_session *sessio
     for (struct mcds__sim_message *m = sim->messages, *next; m != NULL; m = next) {
         next = m->all_next;
         if (m->session == session)
-            free_message(m);
+            mcds__sim_message_free(m);
     }
 }
 
@@ -463,7 +424,10 @@ static void network_session_close(void *state)
 static bool network_session_holds(void *state, uint64_t connection)
 {
     const struct mcds__sim_session *session = state;
-    return session->connection == connection;
+    for (uint32_t i = 0; i < session->client->sim->server_count; i++)
+        if (session->links[i].connection == connection)
+            return true;
+    return false;
 }
 
 const mcds_backend mcds__backend_sim = {

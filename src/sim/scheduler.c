@@ -62,7 +62,7 @@ static uint32_t choose_fault(mcds_sim *sim, const uint32_t *ppm, uint32_t count)
 uint32_t mcds__sim_one_fault(mcds_sim *sim, const uint32_t *ppm, uint32_t count)
 {
     uint32_t found = count;
-    if (sim->calm)
+    if (sim->calm || sim->passes)
         return count;
     if (sim->options.scheduler == MCDS_SIM_CHOICES)
         found = choose_fault(sim, ppm, count);

@@ -42,12 +42,16 @@ static const char *outcome_name(mcds_outcome outcome)
     return names[outcome];
 }
 
-void mcds__sim_note_request(const mcds_sim_client *client, const mcds_request *request,
-                            const char *what)
+void mcds__sim_note_request(const mcds_sim_client *client, uint32_t server,
+                            const mcds_request *request, const char *what)
 {
-    mcds_sim_note(client->sim, client, "%s %.*s -> %s%s",
-                  mcds__sim_command_name(request->command), (int)request->key.length,
-                  (const char *)request->key.data, outcome_name(request->reply.outcome), what);
+    mcds_sim *sim = client->sim;
+    char where[16] = "";
+    if (sim->server_count > 1)
+        (void)snprintf(where, sizeof where, " s%u", server + 1);
+    mcds_sim_note(sim, client, "%s %.*s%s -> %s%s", mcds__sim_command_name(request->command),
+                  (int)request->key.length, (const char *)request->key.data, where,
+                  outcome_name(request->reply.outcome), what);
 }
 
 /* The first of the newest lines that fit into `capacity` bytes, with their newlines and a NUL. */

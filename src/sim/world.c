@@ -84,7 +84,7 @@ int mcds_sim_open(const mcds_sim_options *options, mcds_sim **sim_out)
     sim->options = own;
     sim->random_state = own.seed > 0 ? own.seed : 1;
     mcds__sim_schedule(sim);
-    if (!mcds__sim_server_open(sim)) {
+    if (!mcds__sim_add_servers(sim, 1)) {
         mcds__free(mcds_env_system(), sim);
         return mcds__fail_memory("simulation", NULL, NULL);
     }
@@ -102,7 +102,7 @@ void mcds_sim_close(mcds_sim *sim)
         mcds__free(mcds_env_system(), sim->clients[i]);
     }
     assert(sim->messages == NULL);
-    mcds__keyspace_close(sim->keyspace);
+    mcds__sim_close_servers(sim);
     mcds__free(mcds_env_system(), sim->events);
     mcds__free(mcds_env_system(), sim);
 }

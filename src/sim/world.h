@@ -1,4 +1,5 @@
-/* Internals of the simulated world. */
+/* Internals of the simulated world. It has one server, or several (mcds__sim_add_servers) on which
+ * keys and their copies are placed as the memcached backend places them. */
 #ifndef MCDS_SIM_WORLD_H
 #define MCDS_SIM_WORLD_H
 
@@ -7,6 +8,7 @@
 #include "store/memory/keyspace.h"
 
 #define MCDS__SIM_CLIENTS_MAX 64
+#define MCDS__SIM_SERVERS_MAX 7
 #define MCDS__SIM_CHANGES_MAX 8
 #define MCDS__SIM_LINES 256
 #define MCDS__SIM_LINE_MAX 120
@@ -32,12 +34,17 @@ struct mcds__sim_script {
                                    int64_t *late_ns_out);
 };
 
-/* One client's connection to the server. */
+/* The open connection of a session to one server. */
+struct mcds__sim_link {
+    uint64_t connection;     /* its serial number */
+    int64_t last_arrival_ns; /* requests of one connection arrive in order */
+};
+
+/* One client's connections to the servers. */
 struct mcds__sim_session {
     struct mcds__sim_session *next; /* of the client's sessions */
     mcds_sim_client *client;
-    uint64_t connection;     /* serial number of the open connection */
-    int64_t last_arrival_ns; /* requests of one connection arrive in order */
+    struct mcds__sim_link links[MCDS__SIM_SERVERS_MAX];
     mcds_batch *done;
     mcds_batch **done_end;
 };
@@ -58,6 +65,17 @@ struct mcds_sim_client {
     mcds_pipeline *pipeline;
     struct mcds__sim_session *sessions;
     const struct mcds__sim_script *script; /* NULL: chance decides everything */
+};
+
+struct mcds__sim_server {
+    struct mcds__keyspace *keyspace; /* its items */
+    uint64_t cas_next;
+    uint64_t incarnation; /* increases with each restart */
+    int64_t phase_ns;     /* the phase of its second */
+    bool stalled;         /* its clock has stopped at stalled_ns */
+    int64_t stalled_ns;
+    int64_t down_until_ns; /* until then it refuses connections */
+    int64_t held_until_ns; /* until then it executes nothing: what arrives waits */
 };
 
 /* A planned event. */
@@ -89,12 +107,14 @@ struct mcds_sim {
     mcds_sim_client *clients[MCDS__SIM_CLIENTS_MAX];
     struct mcds__sim_message *messages; /* all messages that exist */
     mcds_sim_counts counts;
-    struct mcds__keyspace *keyspace; /* the server's items */
-    uint64_t cas_next;
-    uint64_t incarnation; /* increases with each restart */
-    int64_t phase_ns;     /* the phase of the server's second */
-    bool stalled;         /* its clock has stopped at stalled_ns */
-    int64_t stalled_ns;
+    uint32_t server_count;
+    struct mcds__sim_server servers[MCDS__SIM_SERVERS_MAX];
+    /* With several servers: returns whether this server may lose its keys now, and notes that it
+     * does. NULL: each may at any time. A server that may not becomes unreachable instead. */
+    bool (*may_forget)(void *context, uint32_t server);
+    void *may_forget_context;
+    uint32_t hold_ppm; /* of requests: the server executes nothing for a while */
+    bool passes;       /* CHOICES: this request is not one at which a fault is chosen */
     /* Of increments of an item that is being sent: the old number with the new CAS token. */
     uint32_t race_ppm;
     bool timeless;                                   /* it ignores ttl, like MemcacheDB */
@@ -134,28 +154,34 @@ void mcds__sim_cancel(mcds_sim *sim,
                       bool (*matches)(const struct mcds__sim_event *event, const void *context),
                       const void *context);
 
+/* The server that has this copy of the key. */
+uint32_t mcds__sim_server_of(const mcds_sim *sim, const mcds_request *request);
 /* Execute a request as the server would now. */
-void mcds__sim_execute(mcds_sim *sim, mcds_request *request, mcds_buffer *values);
+void mcds__sim_execute(mcds_sim *sim, uint32_t server, mcds_request *request,
+                       mcds_buffer *values);
 /* The CAS token of the item; 0: there is none. */
-uint64_t mcds__sim_token_of(mcds_sim *sim, mcds_bytes key);
-/* Inject the server's faults before a request, then execute it. True: the server has restarted,
- * and every connection breaks. */
-bool mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values);
+uint64_t mcds__sim_token_of(mcds_sim *sim, uint32_t server, mcds_bytes key);
+/* Inject the server's faults before a request, then execute it. True: the server has restarted
+ * or become unreachable, and every connection to it breaks. */
+bool mcds__sim_serve(mcds_sim *sim, uint32_t server, mcds_request *request,
+                     mcds_buffer *values);
 /* As those of mcds_backend; `backend` is a client. */
 void mcds__sim_capabilities(void *backend, mcds_capabilities *out);
 uint32_t mcds__sim_features(void *backend);
-bool mcds__sim_server_open(mcds_sim *sim);
+/* Add servers until there are `count`, before the first client. False: no memory. */
+bool mcds__sim_add_servers(mcds_sim *sim, uint32_t count);
+void mcds__sim_close_servers(mcds_sim *sim);
 /* All keys vanish, and cas tokens start at 1 again. */
-void mcds__sim_server_restart(mcds_sim *sim);
-/* The same, and every connection breaks. */
-void mcds__sim_restart(mcds_sim *sim);
-/* False: the key was missing. */
+void mcds__sim_server_restart(mcds_sim *sim, uint32_t server);
+/* The same, and every connection to it breaks. */
+void mcds__sim_restart(mcds_sim *sim, uint32_t server);
+/* Of the first server. False: the key was missing. */
 bool mcds__sim_evict(mcds_sim *sim, mcds_bytes key);
 
 /* "get", "set" and so on. */
 const char *mcds__sim_command_name(mcds_command command);
-/* Add an answered request to the timeline, and `what` has become of it. */
-void mcds__sim_note_request(const mcds_sim_client *client, const mcds_request *request,
-                            const char *what);
+/* Add a request that a server has answered to the timeline, and `what` has become of it. */
+void mcds__sim_note_request(const mcds_sim_client *client, uint32_t server,
+                            const mcds_request *request, const char *what);
 
 #endif

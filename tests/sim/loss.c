@@ -111,7 +111,7 @@ static const char *choose_key(struct loser *loser, struct keys *keys, enum loss 
     uint32_t wanted[KEYS_MAX];
     keys->places = &loser->places;
     keys->count = 0;
-    (void)mcds__keyspace_keys(loser->sim->keyspace, loser->sim->now_ns / NS_PER_MS,
+    (void)mcds__keyspace_keys(loser->sim->servers[0].keyspace, loser->sim->now_ns / NS_PER_MS,
                               mcds_text(loser->places.streams), note_key, keys);
     qsort(keys->text, keys->count, KEY_TEXT, compare_keys);
     for (uint32_t i = 0; i < keys->count; i++)
@@ -155,7 +155,7 @@ static bool lose(struct loser *loser, enum loss kind)
     if (kind == LOSS_ALL) {
         if (!lose_root(loser))
             return false;
-        mcds__sim_restart(sim);
+        mcds__sim_restart(sim, 0);
         return true;
     }
     const char *key = choose_key(loser, &keys, kind);
@@ -287,7 +287,7 @@ mcds_reply loss_ask(mcds_sim *sim, mcds_command command, mcds_bytes key)
     mcds_buffer values;
     mcds_request request = {.command = command, .options = MCDS_NO_VALUE, .key = key};
     mcds__buffer_init(&values, mcds_env_system(), 4096);
-    mcds__sim_execute(sim, &request, &values);
+    mcds__sim_execute(sim, 0, &request, &values);
     mcds__buffer_free(&values);
     return request.reply;
 }
@@ -324,7 +324,7 @@ static enum mcds__sim_fate arrives(void *context, const mcds_request *request,
     if (loser->is_over)
         return MCDS__SIM_PASS;
     if (loser->restarts && dice_roll(&loser->random, PER_MILLE) < RESTART_PER_MILLE)
-        mcds__sim_restart(loser->sim);
+        mcds__sim_restart(loser->sim, 0);
     if (dice_roll(&loser->random, PER_MILLE) < EVICT_PER_MILLE && may_go(loser, request->key)) {
         (void)loss_ask(loser->sim, MCDS_DELETE, request->key);
         mcds_sim_note(loser->sim, NULL, "the server evicts %.*s", (int)request->key.length,

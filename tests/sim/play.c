@@ -17,6 +17,8 @@
 
 /* Choices beyond these are left as they are in peace. */
 #define CHOICES_MAX 48
+/* The same where only few of them differ from peace (play_bound_choices). */
+#define BOUNDED_MAX 1024
 #define FAULTS_MAX 256
 /* Of increments that meet their item while it is sent. */
 #define RACE_PPM 200000
@@ -27,8 +29,10 @@
 
 /* All choices of a run, as the digits of a number that is counted up. */
 struct odometer {
-    uint32_t choice[CHOICES_MAX];
-    uint32_t bound[CHOICES_MAX];
+    uint32_t choice[BOUNDED_MAX];
+    uint32_t bound[BOUNDED_MAX];
+    uint32_t deviation_max; /* 0: any number */
+    uint32_t deviations;    /* of this run, so far */
     uint32_t length;
     uint32_t at;
     bool is_over;
@@ -146,7 +150,9 @@ uint64_t play_begin(uint64_t usual)
 {
     play.count = wanted_of(usual);
     play.done = 0;
+    uint32_t deviation_max = play.odometer.deviation_max;
     memset(&play.odometer, 0, sizeof play.odometer);
+    play.odometer.deviation_max = deviation_max;
     return play.first;
 }
 
@@ -209,14 +215,24 @@ static uint32_t choose(void *context, uint32_t count)
 {
     struct odometer *odometer = context;
     uint32_t at = odometer->at++;
-    if (at >= CHOICES_MAX)
+    uint32_t deviation_max = odometer->deviation_max;
+    if (at >= (deviation_max > 0 ? BOUNDED_MAX : CHOICES_MAX))
         return 0;
+    if (at == 0)
+        odometer->deviations = 0;
+    bool has_more = deviation_max == 0 || odometer->deviations < deviation_max;
     if (at == odometer->length) {
         odometer->choice[at] = 0;
         odometer->length++;
     }
-    odometer->bound[at] = count;
+    odometer->bound[at] = has_more ? count : 1;
+    odometer->deviations += odometer->choice[at] > 0;
     return odometer->choice[at];
+}
+
+void play_bound_choices(uint32_t deviation_max)
+{
+    play.odometer.deviation_max = deviation_max;
 }
 
 static bool allow(void *context, uint64_t nth)
@@ -272,6 +288,19 @@ int play_open(const mcds_sim_options *options, mcds_sim **sim_out)
     return result;
 }
 
+int play_open_servers(const mcds_sim_options *options, uint32_t servers, uint32_t hold_ppm,
+                      mcds_sim **sim_out)
+{
+    int result = play_open(options, sim_out);
+    if (result != MCDS_OK)
+        return result;
+    (*sim_out)->hold_ppm = is_off("hold") ? 0 : hold_ppm;
+    if (mcds__sim_add_servers(*sim_out, servers))
+        return MCDS_OK;
+    mcds_sim_close(*sim_out);
+    return MCDS_NO_MEMORY;
+}
+
 void play_add_locker(mcds_sim *sim, mcds_sim_program *program, void *context, uint32_t lease_ms,
                      mcds_lock **lock_out)
 {
@@ -321,7 +350,7 @@ uint64_t play_peek_flags(mcds_sim *sim, const char *key, uint64_t none, uint32_t
     mcds_buffer values;
     mcds_request request = {.command = MCDS_GET, .key = mcds_text(key)};
     mcds__buffer_init(&values, mcds_env_system(), 4096);
-    mcds__sim_execute(sim, &request, &values);
+    mcds__sim_execute(sim, 0, &request, &values);
     if (request.reply.outcome == MCDS_OUT_OK && request.reply.value_length < sizeof text)
         memcpy(text, values.data + request.reply.value_at, request.reply.value_length);
     mcds__buffer_free(&values);

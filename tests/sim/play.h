@@ -32,6 +32,9 @@ mcds_sim_options fewer_faults(mcds_sim_options options);
 uint64_t play_begin(uint64_t usual);
 bool play_goes_on(void);
 uint64_t play_next(uint64_t seed);
+/* Where a run has too many choices: the exhaustive scheduler goes through all schedules in which so
+ * many of them, at most, are a delay or a fault. Call before PLAY. */
+void play_bound_choices(uint32_t deviation_max);
 /* How many schedules this case runs through. */
 uint64_t play_count(void);
 /* Whether so many schedules of the usual size are run that what is rare will have happened. */
@@ -47,6 +50,9 @@ uint32_t play_calls(uint32_t usual);
 
 /* mcds_sim_open and mcds_sim_close, with what is set from outside, and counted. */
 int play_open(const mcds_sim_options *options, mcds_sim **sim_out);
+/* The same, with several servers, which stop for a while at this rate. */
+int play_open_servers(const mcds_sim_options *options, uint32_t servers, uint32_t hold_ppm,
+                      mcds_sim **sim_out);
 void play_close(mcds_sim *sim);
 /* Adds a client and opens the lock "job" on its store, unless `lock_out` is NULL. */
 void play_add_locker(mcds_sim *sim, mcds_sim_program *program, void *context, uint32_t lease_ms,

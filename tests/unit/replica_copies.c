@@ -505,6 +505,29 @@ static void full_slots_are_settled(void **state)
     mcds__replica_close(&replica);
 }
 
+/* Another client is making the counter: its head is on one server, and there is no slot. */
+static void a_counter_that_is_being_made_is_not_lost(void **state)
+{
+    struct cluster *cluster = *state;
+    static struct mcds__replica replica;
+    uint8_t head[MCDS__REPLICA_HEAD_MAX];
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    run(cluster, 3);
+    open_replica(&replica);
+    mcds_store *server = open_server(cluster, 0);
+    ask(server, mcds__replica_head_add(&replica, 0, head));
+    mcds_close(server);
+    mcds_store *store = open_patient(cluster, LONG_MS);
+    mcds_counter *counter = open_counter(store, 3);
+    CHECK(MCDS_NOT_FOUND, mcds_counter_get(counter, &value));
+    add(counter, 5);
+    CHECK_VALUE(counter, 5);
+    mcds_counter_close(counter);
+    mcds_close(store);
+    CHECK_AFRESH(cluster, 3, 5);
+    mcds__replica_close(&replica);
+}
+
 /* A writer has died after it had reached one server: what a get has shown is kept. */
 static void what_a_get_shows_stays(void **state)
 {
@@ -586,6 +609,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(its_root_is_found_in_each_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_majority_none_is_denied, set_up, tear_down),
         cmocka_unit_test_setup_teardown(full_slots_are_settled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_counter_that_is_being_made_is_not_lost, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_a_get_shows_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(beside_a_drop_nothing_comes_back, set_up, tear_down),
     };

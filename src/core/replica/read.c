@@ -1,6 +1,6 @@
 /* Replica: read the sum, and repair servers that lack slots.
  *
- *   SURVEY     get all slots
+ *   SURVEY     get all slots; twice before a loss is reported
  *   TOMBSTONE  get the tombstones of a drop, when the own entry is missing
  *   YOUNG      get the tombstones, before anything is filled
  *   FILL       add or cas each copy of a slot that is missing or old; if no majority has all that was
@@ -324,6 +324,12 @@ static enum mcds__step replica_read_take_survey(struct mcds__replica_read *read,
     read->stage = BEGIN;
     if (verdict == MCDS__REPLICA_FOREIGN)
         return mcds__operation_finish(operation, MCDS_INVALID);
+    /* A client that makes the counter writes most heads before the first slot. This survey may have
+     * read some servers before that. */
+    if (verdict == MCDS__REPLICA_LOST && !read->has_repeated) {
+        read->has_repeated = true;
+        return replica_read_ask_survey(read, operation);
+    }
     if (verdict == MCDS__REPLICA_AWAY) {
         return mcds__operation_retry(operation, mcds__replica_trouble(&read->survey));
     }
@@ -346,6 +352,7 @@ void mcds__replica_read_begin(struct mcds__replica_read *read, struct mcds__repl
     read->survey.replica = replica;
     read->stage = BEGIN;
     read->is_lost = false;
+    read->has_repeated = false;
     read->rounds = 0;
     mcds__buffer_init(&read->values, replica->env, VALUES_MAX);
 }

@@ -153,7 +153,8 @@ enum mcds__replica_verdict mcds__replica_judge(const struct mcds__replica_survey
     const struct mcds__replica *replica = survey->replica;
     uint32_t answered = 0;
     uint32_t whole = 0;
-    bool anything = false;
+    bool has_slots = false;
+    bool has_heads = false;
     for (uint32_t copy = 0; copy < replica->copies; copy++) {
         const mcds_request *head = mcds__replica_reply(survey, copy, replica->slots);
         bool there = head->reply.outcome == MCDS_OUT_OK;
@@ -170,16 +171,19 @@ enum mcds__replica_verdict mcds__replica_judge(const struct mcds__replica_survey
         servers[copy] = there ? MCDS__REPLICA_WHOLE : MCDS__REPLICA_EMPTY;
         answered++;
         whole += there;
-        for (uint32_t slot = 0; slot <= replica->slots; slot++)
+        has_heads = has_heads || there;
+        for (uint32_t slot = 0; slot < replica->slots; slot++)
             if (mcds__replica_reply(survey, copy, slot)->reply.outcome == MCDS_OUT_OK)
-                anything = true;
+                has_slots = true;
     }
     assert(whole <= answered && answered <= replica->copies);
     /* With an even number of copies, half of them also share one with each majority. */
     bool is_half = answered == replica->copies && 2 * whole == replica->copies;
     if (whole > replica->copies / 2 || is_half)
         return MCDS__REPLICA_SEEN;
-    if (answered > replica->copies / 2 && !anything)
+    /* Heads alone, on fewer servers: another client is making the counter. */
+    if (!has_slots &&
+        (answered == replica->copies || (answered > replica->copies / 2 && !has_heads)))
         return MCDS__REPLICA_NONE;
     return answered == replica->copies ? MCDS__REPLICA_LOST : MCDS__REPLICA_AWAY;
 }

@@ -76,6 +76,7 @@ struct mcds__replica {
     uint64_t generation;
     uint32_t epoch;
     uint32_t moves; /* to a slot of its own, from one that others use */
+    bool is_kept;   /* most servers have had a copy of the slot */
     bool level;     /* all copies hold `state`, with the tokens in `copy` */
     struct mcds__replica_copy copy[MCDS__REPLICA_COPIES_MAX];
     struct mcds__replica_state state;              /* the entries of the copies, merged */
@@ -203,8 +204,9 @@ struct mcds__replica_read {
     bool reborn;   /* out: something was lost */
     uint8_t stage; /* private, as all that follow */
     uint8_t rounds;
-    bool is_lost;   /* the own entry is missing, and not because of a drop */
-    bool is_unkept; /* no majority of the copies has all that was added up */
+    bool is_lost;      /* the own entry is missing, and not because of a drop */
+    bool has_repeated; /* the survey that showed a loss */
+    bool is_unkept;    /* no majority of the copies has all that was added up */
     uint64_t owner;
     uint32_t repairs;
     mcds_request tombstones[MCDS__REPLICA_COPIES_MAX];

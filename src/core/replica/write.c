@@ -62,6 +62,7 @@ bool mcds__replica_adopt_survey(struct mcds__replica *replica,
             (void)replica_write_gather(replica, &gathering, operation,
                                        request); /* the survey was read before */
     }
+    replica->is_kept = gathering.there > replica->copies / 2;
     return gathering.there == replica->copies && gathering.alike;
 }
 
@@ -125,8 +126,9 @@ enum mcds__replica_prepared mcds__replica_prepare(struct mcds__replica_flush *fl
         return MCDS__REPLICA_MISSED;
     flush->is_lost = false;
     if (there == 0) {
-        if (replica->known && holds_of_others(replica))
+        if (replica->known && replica->is_kept && holds_of_others(replica))
             replica->reborn = true;
+        replica->is_kept = false;
         mcds__replica_clear_state(state);
         state->generation = replica->copies == 1 ? mcds__random_u64(replica->env) | 1 : 0;
     }
@@ -309,5 +311,6 @@ bool mcds__replica_take_write(struct mcds__replica_flush *flush,
     }
     assert(round_out->shown <= replica->copies && round_out->reached <= replica->copies);
     replica->level = gathering.there == replica->copies && gathering.alike;
+    replica->is_kept = replica->is_kept || gathering.there > replica->copies / 2;
     return true;
 }
