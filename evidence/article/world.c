@@ -156,8 +156,8 @@ static struct found look(struct world *world, const char *prefix)
 {
     struct found found = {.count = 0};
     mcds_bytes bytes = {prefix, strlen(prefix)};
-    (void)mcds__keyspace_keys(world->sim->servers[0].keyspace, world->sim->now_ns / NS_PER_MS, bytes, find,
-                              &found);
+    (void)mcds__keyspace_keys(world->sim->servers[0].keyspace, world->sim->now_ns / NS_PER_MS,
+                              bytes, find, &found);
     return found;
 }
 
