@@ -91,11 +91,6 @@ static void begin_next(struct worker *worker, mcds_sim_client *client);
 
 static void begin_push(struct worker *worker, mcds_sim_client *client)
 {
-    if (worker->pushing == play_calls(PUSHES)) {
-        worker->world->pushers--;
-        begin_next(worker, client);
-        return;
-    }
     memset(worker->bytes, 0, sizeof worker->bytes);
     worker->bytes[0] = (uint8_t)(worker->number * PUSHES + worker->pushing);
     assert_int_equal(mcds_queue_push_start(worker->queue,
@@ -115,8 +110,10 @@ static void end_push(struct worker *worker, mcds_sim_client *client, int result)
     job->free_ns = mcds_sim_now_ns(world->sim);
     world->pushed += result == MCDS_OK;
     world->ambiguous += result == MCDS_AMBIGUOUS;
+    bool has_pushed_all = worker->pushing == play_calls(PUSHES);
+    world->pushers -= has_pushed_all;
     /* Pushers work in between, so that parts are opened and finished at the same time. */
-    if (worker->pushing % 3 == 0)
+    if (has_pushed_all || worker->pushing % 3 == 0)
         begin_next(worker, client);
     else
         begin_push(worker, client);
