@@ -411,7 +411,8 @@ class AgreeTest(unittest.TestCase):
         self.assertLess(abs(until_ms - began_ms - DAY_MS), 60000)
         self.mcds("once", "done elsewhere", "--in", "pay", "--keep", "1h", "--settle", "7", "receipt 9")
         found = reader.once(b"mcds:o1:pay:done%20elsewhere", *self.server.get(b"mcds:o1:pay:done%20elsewhere"))
-        self.assertEqual((found[0], found[6], reader.transcript(found[7])), (2, 7, [(1, b"receipt 9")]))
+        self.assertEqual((found[0], found[6], found[7]), (2, 7, b"receipt 9"))
+        self.assertEqual(reader.transcript(found[7]), [(1, b"receipt 9")])
         self.mcds("once", "done elsewhere", "--in", "pay", "--forget")
         self.assertEqual(reader.once(b"mcds:o1:pay:done%20elsewhere",
                                      *self.server.get(b"mcds:o1:pay:done%20elsewhere"))[0], 3)

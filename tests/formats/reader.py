@@ -157,12 +157,21 @@ def once(key, _, value):
 
 def transcript(result):
     """The parts of what a command of once has printed: stream and bytes."""
-    assert result[:3] == b"mo\1" and result[3] in (0, 1), result
-    bytes_, parts = Bytes(result, 4), []
-    while not bytes_.is_over():
-        stream = bytes_.number(1)
-        assert stream in (1, 2)
-        parts.append((stream, bytes_.take(bytes_.number(4))))
+    parts = transcript_parts(result)
+    return [(1, result)] if parts is None else parts
+
+
+def transcript_parts(result):
+    """None: the result is standard output alone, as it was printed."""
+    if result[:3] != b"mo\1" or result[3:4] not in (b"\0", b"\1"):
+        return None
+    at, parts = 4, []
+    while at < len(result):
+        length = int.from_bytes(result[at + 1 : at + 5], "little")
+        if len(result) < at + 5 + length or result[at] not in (1, 2):
+            return None
+        parts.append((result[at], result[at + 5 : at + 5 + length]))
+        at += 5 + length
     return parts
 
 
