@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,7 +25,7 @@ struct mcds_py_buffer {
     bool is_full;
     bool has_failed;
     bool has_ended;
-    bool is_stopped;
+    atomic_bool is_stopped;
 };
 
 bool mcds_py_buffer_new(size_t most, bool waits, mcds_py_buffer **out)
@@ -133,7 +134,7 @@ static bool put(mcds_py_buffer *buffer, int64_t first, int64_t second, mcds_byte
     if (!buffer->waits) {
         bool goes_on = put_now(buffer, &record, key, value);
         buffer->is_full = buffer->length >= buffer->most;
-        return goes_on && !buffer->is_full;
+        return goes_on && !buffer->is_full && !buffer->is_stopped;
     }
     (void)pthread_mutex_lock(&buffer->mutex);
     while (buffer->length >= buffer->most && !buffer->is_stopped)

@@ -36,7 +36,8 @@ bool mcds_py_buffer_take(mcds_py_buffer *buffer, mcds_py_buffer *out, uint32_t w
 void mcds_py_buffer_end(mcds_py_buffer *buffer);
 /* Waits until the scan has returned, or for wait_ms. Does not wait after fork. */
 bool mcds_py_buffer_join(mcds_py_buffer *buffer, uint32_t wait_ms);
-/* Ends the scan at its next record, because nobody reads the buffer. Does nothing after fork. */
+/* Ends the scan at its next record, because nobody reads the buffer. Another thread may run the scan.
+ * Does nothing after fork. */
 void mcds_py_buffer_stop(mcds_py_buffer *buffer);
 
 /* The context of each is an mcds_py_buffer. */

@@ -140,7 +140,7 @@ class Driver:
             return
         if code != 0:
             del self._running[tag]
-            operation.set_exception(error_of(code))
+            operation.set_exception(plan.failure(error_of(code)))
 
     def end_wait(self, tag: int) -> None:
         """The caller was cancelled. Requests under way are still answered."""

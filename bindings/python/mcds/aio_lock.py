@@ -169,7 +169,7 @@ class AioLock(AioBlock, LockPlans):
 
     holder = awaited(LockPlans._holder)
     watch = awaited(LockPlans._watch)
-    break_lock = awaited(LockPlans._break)
+    break_lock = awaited(LockPlans._break_lock)
     drop = awaited(LockPlans._drop)
 
     async def try_acquire(self) -> Optional[AioLease]:

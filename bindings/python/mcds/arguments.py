@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optio
 from ._binding import ffi, lib
 from .errors import Invalid, locate, message_of, shown_name, text
 from .handle import new_place
-from .helping import with_method
+from .helping import name_of, with_method
 from .wording import OPTIONS
 
 #: Types that hold other things than integers.
@@ -29,28 +29,62 @@ class Misfit(str):
         """What is wrong, with the argument."""
         return self
 
+    def located(self, error: Exception, noun: str, name: str, verb: str, reason: str) -> Exception:
+        """The error with the place in its message."""
+        return type(error)(message_of(noun, name, verb, reason))
 
-class NotBytes(Misfit):
-    """The message of a TypeError for what is neither bytes nor str."""
+
+class NoData(Misfit):
+    """What is wrong with an argument that is not encoded."""
 
     data: object
+    must_be = "must be"
+    must_have = "must have"
 
     @classmethod
-    def error(cls, data: object) -> TypeError:
-        said = cls(f"bytes or str, not {type(data).__name__}")
+    def of(cls, reason: str, data: object) -> "NoData":
+        said = cls(reason)
         said.data = data
-        return TypeError(said)
+        return said
 
     def reason(self, called: Callable[..., Any], *given: Any) -> str:
         """With the argument that it is, or that has it. `given`: the first argument, the others, and those
         with a name."""
+        if len(given) < 3:
+            return self
         arguments = inspect.signature(called).bind(given[0], *given[1], **given[2]).arguments
         for name, one in arguments.items():
             if one is self.data:
-                return f"{name} must be {self}"
+                return f"{name} {self.must_be} {self}"
             if isinstance(one, (list, tuple)) and any(item is self.data for item in one):
-                return f"{name} must have {self}"
+                return f"{name} {self.must_have} {self}"
         return self
+
+
+class NotBytes(NoData):
+    """The message of a TypeError for what is neither bytes nor str."""
+
+    @classmethod
+    def error(cls, data: object) -> TypeError:
+        return TypeError(cls.of(f"bytes or str, not {type(data).__name__}", data))
+
+
+class NotUnicode(NoData):
+    """The message of an Invalid for a str that UTF-8 cannot encode."""
+
+    must_be = "has"
+    must_have = "has an element with"
+
+    @classmethod
+    def error(cls, data: object, error: UnicodeEncodeError) -> Invalid:
+        return Invalid(cls.of(f"the lone surrogate U+{ord(error.object[error.start]):04X}, which UTF-8 cannot "
+                              "encode; pass bytes", data))
+
+    def located(self, error: Exception, noun: str, name: str, verb: str, reason: str) -> Exception:
+        refusal = Invalid()
+        refusal.result, refusal.cause = lib.MCDS_INVALID, "BAD_BYTE"
+        locate(refusal, noun, name, verb, reason)
+        return refusal
 
 
 def misfit_of(error: Exception) -> Optional[Misfit]:
@@ -64,9 +98,8 @@ def located(error: Exception, build: Callable[..., Any], structure: Any, *given:
     said = misfit_of(error)
     if said is not None:
         opened = structure._opened
-        verb = build.__name__.strip("_").removesuffix("_plan")
-        return type(error)(message_of(opened.noun, shown_name(opened.name), verb,
-                                      said.reason(build, structure, *given)))
+        return said.located(error, opened.noun, shown_name(opened.name), name_of(build),
+                            said.reason(build, structure, *given))
     return with_method(error, type(structure), build) if isinstance(error, TypeError) else error
 
 
@@ -105,8 +138,14 @@ def located_opening(error: Exception, opener: Callable[..., Any], runner: Any, a
     noun = opener.__name__.removeprefix("open_")
     if not hasattr(lib, f"mcds_{noun}_open"):  # a form of another one
         noun = opener.__module__.rpartition(".")[2]
-    shown = name if isinstance(name, str) else shown_name(bytes(name))
-    return type(error)(message_of(noun, shown, "", reason))
+    encoded = name.encode(errors="backslashreplace") if isinstance(name, str) else bytes(name)
+    return said.located(error, noun, shown_name(encoded), "", reason)
+
+
+def of_noun(error: Exception, noun: str, verb: str = "") -> Exception:
+    """The error of an argument of a store, or of what has no name."""
+    said = misfit_of(error)
+    return error if said is None else said.located(error, noun, "", verb, said)
 
 
 def check_function(function: object, name: str) -> None:

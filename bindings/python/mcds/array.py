@@ -10,7 +10,7 @@ from .arguments import check_elements, check_function
 from .core import Core, Opened
 from .encoding import encode_returned, encoded
 from .errors import check, error_of
-from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, closed_of, encode_name,
+from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, called, closed_of, encode_name,
                    is_closed, keep_raised, new_options, started, take_found, take_none, waiting)
 from .stream import collect_value, in_one, read_all, rest_of
 
@@ -74,8 +74,8 @@ def open_array(core: Core, name: Bytes) -> Opened:
 class ArrayPlans(Structure):
     def _get(self) -> Plan["builtins.list[bytes]"]:
         """All elements in order; none where there is no array."""
-        return read_all(lib.mcds_array_scan, lib.mcds_array_scan_start, (self._opened.handle,),
-                        collect_value, lambda record: record[3])
+        return read_all(self, lib.mcds_array_scan, lib.mcds_array_scan_start, (), collect_value,
+                        lambda record: record[3])
 
     def _set(self, elements: Iterable[Bytes]) -> Plan[None]:
         """Set the whole array."""
@@ -134,13 +134,13 @@ class Array(ArrayPlans):
     drop = waiting(ArrayPlans._drop)
 
     def __iter__(self) -> Iterator[bytes]:
-        return in_one(rest_of(self), self.get())
+        return in_one(rest_of(self), called("__iter__", ArrayPlans._get, self))
 
     def __contains__(self, element: object) -> bool:
-        return encoded(element) in self.get()
+        return encoded(element) in called("__contains__", ArrayPlans._get, self)
 
     def __len__(self) -> int:
-        return len(self.get())
+        return len(called("__len__", ArrayPlans._get, self))
 
 
 class PipelineArray(ArrayPlans):

@@ -11,10 +11,10 @@ from .arguments import as_integer, check_awaitable, check_function
 from .block import to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_returned
-from .errors import Io, describe, error_of
+from .errors import Io, change_reason, describe, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
-                   as_option_ms, as_required_ms, as_short_ms, as_short_option_ms, awaited, checked, closed_of, encode,
-                   encode_name, is_closed, keep_raised, new_options, new_value, read_value, started,
+                   as_option_ms, as_required_ms, as_short_ms, as_short_option_ms, awaited, begun, checked, closed_of,
+                   encode, encode_name, is_closed, keep_raised, new_options, new_value, read_value, started,
                    take_found, take_none, waiting)
 
 P = ParamSpec("P")
@@ -187,7 +187,9 @@ def failure_of(code: int, value: Any) -> BaseException:
     """That of a fill has the sentence which was stored with it."""
     error = error_of(code)
     said = read_value(value).decode(errors="replace")
-    return Io(f"{error}: {said}") if isinstance(error, Io) and said else error
+    if isinstance(error, Io) and said:
+        change_reason(error, f"{error.reason}: {said}")
+    return error
 
 
 C = TypeVar("C", bound=ClaimBase)
@@ -356,12 +358,12 @@ class PipelineCache(CachePlans):
 class AioCache(CachePlans):
     """A cache whose operations and fills are awaited."""
 
-    @awaited
-    def look(self, key: Bytes, tags: Iterable[Bytes] = (),
-             wait: Optional[Seconds] = None) -> Plan[AioClaim]:
+    def _look_plan(self, key: Bytes, tags: Iterable[Bytes] = (),
+                   wait: Optional[Seconds] = None) -> Plan[AioClaim]:
         """The value of a key, and the claim to fill it, as Cache.look."""
         return self._look_as(AioClaim, key, tags, wait)
 
+    look = awaited(_look_plan)
     forget = awaited(CachePlans._forget)
     expire = awaited(CachePlans._expire)
     forget_tag = awaited(CachePlans._forget_tag)
@@ -374,23 +376,23 @@ class AioCache(CachePlans):
                     wait: Seconds = 15) -> Optional[bytes]:
         """The value of a key; awaits fill(key) if this is the caller that fills it."""
         checked(self, AioCache.fetch, check_function, fill, "fill")
-        claim: AioClaim = await self.look(key, tags, wait)
+        claim: AioClaim = await begun("fetch", AioCache._look_plan, self, key, tags, wait)
         if not claim.mine:
             return claim.value
         try:
-            begun = fill(encode(key))
-            checked(self, AioCache.fetch, check_awaitable, begun, "fill")
-            filled = await begun
+            awaitable = fill(encode(key))
+            checked(self, AioCache.fetch, check_awaitable, awaitable, "fill")
+            filled = await awaitable
             value = None if filled is None else checked(self, AioCache.fetch, encode_returned, filled, "fill")
         except Exception as error:
-            await to_its_end(claim.fail(describe(error)))
+            await to_its_end(begun("fetch", ClaimBase._fail_plan, claim, describe(error)))
             if claim.value is not None:
                 return claim.value
             raise
         except BaseException:  # cancelled: the next caller fills the key
-            await to_its_end(claim.release())
+            await to_its_end(begun("fetch", ClaimBase._release_plan, claim))
             raise
-        await to_its_end(claim.put(value))
+        await to_its_end(begun("fetch", ClaimBase._put_plan, claim, value))
         return value
 
     def cached(self, key: Callable[P, Bytes], tags: Optional[Callable[P, Iterable[Bytes]]] = None

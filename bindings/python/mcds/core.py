@@ -82,6 +82,7 @@ class Core:
         self._adopted: "weakref.WeakSet[Opened]" = weakref.WeakSet()
         self.pipelines: "weakref.WeakSet[Any]" = weakref.WeakSet()
         self.scans: "weakref.WeakSet[Any]" = weakref.WeakSet()  #: that run in threads
+        self.visits: "Set[weakref.ref[Any]]" = set()  #: of scans that run in the threads of their callers
         self.resting: Set[Any] = set()  #: elements that iterations have read and not yet returned
         self._exact: List[Opened] = []
         self._at_close: List[Callable[[], None]] = []
@@ -157,6 +158,9 @@ class Core:
             self.handle = ffi.NULL
         for rest in [*self.resting]:
             rest.part.clear()
+        for visit in [one() for one in [*self.visits]]:
+            if visit is not None:
+                visit.close()
         scans = [*self.scans]
         for function in [*self._at_close, *(one.close for one in [*self.pipelines, *scans])]:
             function()

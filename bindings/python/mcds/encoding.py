@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .arguments import Misfit
+from .arguments import Misfit, NotUnicode
+from .errors import Invalid
 from .plan import Bytes, encode
 
 
@@ -13,7 +14,11 @@ def encode_text(text: Bytes, name: str) -> bytes:
     if not isinstance(text, (str, bytes, bytearray, memoryview)):
         raise TypeError(Misfit(f"{name} must be bytes or str, not {type(text).__name__}"))
     # A path of os.listdir() may have bytes that are no UTF-8.
-    encoded = str.encode(text, errors="surrogateescape") if isinstance(text, str) else encode(text)
+    try:
+        encoded = str.encode(text, errors="surrogateescape") if isinstance(text, str) else encode(text)
+    except UnicodeEncodeError as error:
+        said = NotUnicode.error(text, error).args[0]
+        raise Invalid(NotUnicode.of(f"{name} {said.must_be} {said}", None)) from None
     if b"\0" in encoded:
         raise ValueError(Misfit(f"{name} must not have a NUL"))
     return encoded
@@ -25,11 +30,13 @@ def encode_returned(data: Bytes, function: str) -> bytes:
         return encode(data)
     except TypeError as error:
         raise TypeError(Misfit(f"{function} must return {error}")) from None
+    except Invalid as error:
+        raise Invalid(NotUnicode.of(f"{function} has returned a str with {error}", None)) from None
 
 
 def encoded(other: Any) -> Any:
     """Encode a value for a comparison with stored bytes. A value that cannot be encoded equals none."""
     try:
         return encode(other)
-    except (TypeError, UnicodeEncodeError):
+    except (TypeError, Invalid):
         return other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import Any, Dict, List, NoReturn, Type
+from typing import Any, Dict, List, Type
 
 from ._binding import ffi, lib
 from .wording import OPTIONS, to_python
@@ -42,6 +42,8 @@ class Error(Exception):
     found_number = 0
     peer = ""  #: the server or file
     reason = ""  #: the cause in one clause
+
+    _has_verb_of_c = False
 
     def __init__(self, message: str = "") -> None:
         super().__init__(message)
@@ -116,7 +118,7 @@ class Full(Error):
 
 
 class Corrupt(Error):
-    """A key holds something that mcds did not write."""
+    """A key holds something that mcds did not write, or the value of an incr is not a number."""
 
 
 class Unsupported(Error):
@@ -167,8 +169,7 @@ def speak_python(error: Error) -> None:
     reason = to_python(error.reason)
     if error.cause == "ARGUMENT_MISSING" and not error.name and not error.option:
         reason = "the store is closed"
-    error.message = error.message.removesuffix(error.reason) + reason
-    error.reason = reason
+    change_reason(error, reason)
     if error.option in OPTIONS:
         error.option = OPTIONS[error.option]
         found = re.match(f"{error.option} must be (.*), not (.*)", reason)
@@ -193,7 +194,25 @@ def error_of(code: int) -> Error:
         for name in NUMBERS:
             setattr(error, name, int(getattr(last, name)))
         speak_python(error)
+        error._has_verb_of_c = error.verb != ""
     return error
+
+
+def name_method(error: Error, method: str) -> Error:
+    """Put the method that was called in place of the verb of the library. An error that another call has raised
+    in a function of the program has its method already."""
+    if error._has_verb_of_c:
+        del error._has_verb_of_c
+        where, _, peer = error.message.removesuffix(error.reason).rpartition(f": {error.verb}: ")
+        error.message = f"{where}: {method}: {peer}{error.reason}"
+        error.verb = method
+    return error
+
+
+def change_reason(error: Error, reason: str) -> None:
+    """Put another reason into an error."""
+    error.message = error.message.removesuffix(error.reason) + reason
+    error.reason = reason
 
 
 def shown_name(name: bytes) -> str:
@@ -266,14 +285,10 @@ def absent(opened: Any, reason: str) -> NotFound:
     return error
 
 
-def fail(code: int) -> NoReturn:
-    raise error_of(code)
-
-
-def check(code: int) -> None:
-    """Raise unless the call has succeeded."""
+def check(code: int, method: str = "") -> None:
+    """Raise unless the call has succeeded. `method`: of Python, if the library has another name for it."""
     if code != 0:
-        raise error_of(code)
+        raise name_method(error_of(code), method) if method else error_of(code)
 
 
 def again(error: Error) -> Error:

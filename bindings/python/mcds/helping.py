@@ -37,6 +37,22 @@ def shows(build: Any, returns: str) -> Callable[[F], F]:
     return decorate
 
 
+@functools.lru_cache(maxsize=None)
+def named(name: str, build: F) -> F:
+    """A method that makes a plan, for the method `name`: failures of the plan name that one."""
+    copy = types.FunctionType(build.__code__, build.__globals__, name, build.__defaults__, build.__closure__)
+    functools.update_wrapper(copy, build)
+    copy.__name__ = name
+    copy.__kwdefaults__ = build.__kwdefaults__
+    return copy  # type: ignore[return-value]
+
+
+def name_of(build: Any) -> str:
+    """The name under which a program calls the method that makes a plan."""
+    name = str(build.__name__)
+    return name if name.startswith("__") else name.strip("_").removesuffix("_plan")
+
+
 def called_as(owner: type, build: Any) -> str:
     """The method of a class that was made from `build`."""
     for kind in owner.__mro__:

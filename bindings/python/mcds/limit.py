@@ -12,9 +12,9 @@ from ._binding import ffi, lib
 from .arguments import Misfit, as_integer, check_type
 from .core import Core, Opened
 from .errors import brief, error_of
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_required_ms, as_short_ms, awaited,
-                   encode_name, new_options, new_sized, new_struct, started, take_found, take_none, waiting)
-from .stream import PART, check_scan, collect_limit, new_buffer, records, rest_of
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_required_ms, as_short_ms,
+                   awaited, begun, called, encode_name, new_options, new_sized, new_struct, started, take_found, take_none, waiting)
+from .stream import PART, check_open, check_scan, collect_limit, records, rest_of, visit_of
 from .table import Cursor
 
 #: "10/s", "1000/h", "5/10s", or (count, per[, burst]) with `per` in seconds.
@@ -192,22 +192,23 @@ class LimitPlans(Structure):
         Moves the cursor. An identity that takes or gives meanwhile may be visited or not.
         """
         check_type(cursor, Cursor, "cursor")
-        buffer = new_buffer(PART)
+        visit = visit_of(self, PART)
         state = new_struct("mcds_limit_cursor", position=as_integer(cursor.position, "position"), done=cursor.done)
 
         def take(code: int, out: Any) -> List[Tuple[bytes, LimitValue]]:
+            check_open(self._runner._core, self._opened)
             cursor.position = state.position
             cursor.done = state.done or code == NOT_FOUND
             # The cursor has passed these, so they come first; the next call fails again.
             found = [(who, read_tokens(ffi.from_buffer("mcds_limit_value *", value)))
-                     for _, _, who, value in records(buffer)]
+                     for _, _, who, value in records(visit.buffer)]
             if not found:
-                check_scan(code, buffer)
+                check_scan(code, visit.buffer)
             return found
 
         return Plan(lib.mcds_limit_scan, lib.mcds_limit_scan_start,
-                    (self._opened.handle, state, as_integer(limit, "limit"), collect_limit, buffer), take,
-                    (state, buffer))
+                    (self._opened.handle, state, as_integer(limit, "limit"), collect_limit, visit.buffer), take,
+                    (state, visit))
 
     def _drop(self) -> Plan[bool]:
         """Erase the limit: every bucket is full. False: there was none."""
@@ -234,7 +235,7 @@ class Limit(LimitPlans):
         """
         cursor = Cursor()
         with rest_of(self) as rest:
-            while rest.take(None if cursor.done else self.page(cursor)):
+            while rest.take(None if cursor.done else called("scan", LimitPlans._page, self, cursor)):
                 yield from rest.part
 
 
@@ -260,6 +261,6 @@ class AioLimit(LimitPlans):
         """Each identity whose bucket is not full, in parts."""
         cursor = Cursor()
         with rest_of(self) as rest:
-            while rest.take(None if cursor.done else await self.page(cursor)):
+            while rest.take(None if cursor.done else await begun("scan", LimitPlans._page, self, cursor)):
                 for identity in rest.part:
                     yield identity

@@ -10,8 +10,9 @@ from ._binding import ffi, lib
 from .arguments import as_integer, check_elements
 from .core import Core, Opened
 from .encoding import encoded
-from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, checked, encode_name,
-                   new_options, planned, refusal, started, take_found, take_none, waiting)
+from .helping import named
+from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, begun, called, checked,
+                   encode_name, new_options, refusal, started, take_found, take_none, waiting)
 from .stream import Stream, collect_value, count, read_all
 
 #: extend() makes one call for so many values.
@@ -62,20 +63,21 @@ class ListPlans(Structure):
 
     def _read(self, skip: int = 0, limit: int = 0) -> Plan["builtins.list[bytes]"]:
         """The values after the first `skip`, in memory, at most `limit` (0: all)."""
-        return read_all(lib.mcds_list_scan, lib.mcds_list_scan_start,
-                        (self._opened.handle, as_integer(skip, "skip"), as_integer(limit, "limit")),
+        return read_all(self, lib.mcds_list_scan, lib.mcds_list_scan_start,
+                        (as_integer(skip, "skip"), as_integer(limit, "limit")),
                         collect_value, lambda record: record[3])
 
-    def _scan(self, skip: int, limit: int) -> Callable[[Any], int]:
+    def _scan(self, method: str, skip: int, limit: int) -> Callable[[Any], int]:
+        build = named(method, ListPlans._read)
         try:
             skip, limit = as_integer(skip, "skip"), as_integer(limit, "limit")
         except TypeError as error:
-            raise refusal(error, ListPlans._scan, self) from error.__cause__
+            raise refusal(error, build, self) from error.__cause__
 
         def scan(buffer: Any) -> int:
             plan: Plan[None] = Plan(lib.mcds_list_scan, None,
                                     (self._opened.handle, skip, limit, collect_value, buffer), take_none,
-                                    made_by=(self, ListPlans._scan, (skip, limit), {}))
+                                    made_by=(self, build, (skip, limit), {}))
             try:
                 return int(plan.call(*plan.arguments))
             except CONVERSION as error:
@@ -95,27 +97,30 @@ class List(ListPlans):
         """Add values in their order, 4096 with each call."""
         checked(self, type(self).extend, check_elements, values, "values")
         for group in groups_of(values):
-            planned(ListPlans._push_many, self, (group,), {}).wait()
+            called("extend", ListPlans._push_many, self, group)
 
     def values(self, skip: int = 0, limit: int = 0) -> Iterator[bytes]:
         """The values after the first `skip`, in order and in parts, at most `limit` (0: all)."""
-        for _, _, _, value in Stream(self, self._scan(skip, limit)):
-            yield value
+        return self._values("values", skip, limit)
 
     def __iter__(self) -> Iterator[bytes]:
-        return self.values()
+        return self._values("__iter__")
 
     def __contains__(self, value: object) -> bool:
         """Whether the list has the value. This visits all before it."""
         wanted = encoded(value)
-        return any(one == wanted for one in self)
+        return any(one == wanted for one in self._values("__contains__"))
 
     def __len__(self) -> int:
         """The number of values. This visits all of them."""
-        return count(self._scan(0, 0))
+        return count(self, self._scan("__len__", 0, 0), "__len__")
 
     def __bool__(self) -> bool:
-        return any(True for _ in self.values(limit=1))
+        return any(True for _ in self._values("__bool__", limit=1))
+
+    def _values(self, method: str, skip: int = 0, limit: int = 0) -> Iterator[bytes]:
+        for _, _, _, value in Stream(self, self._scan(method, skip, limit), method):
+            yield value
 
 
 class PipelineList(ListPlans):
@@ -141,12 +146,15 @@ class AioList(ListPlans):
         """Add values in their order, 4096 with each call."""
         checked(self, type(self).extend, check_elements, values, "values")
         for group in groups_of(values):
-            await self.push_many(group)
+            await begun("extend", ListPlans._push_many, self, group)
 
-    async def values(self, skip: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
+    def values(self, skip: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
         """The values after the first `skip`, in order, in parts that another thread reads."""
-        async for _, _, _, value in Stream(self, self._scan(skip, limit)):
-            yield value
+        return self._values("values", skip, limit)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return self.values()
+        return self._values("__aiter__")
+
+    async def _values(self, method: str, skip: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
+        async for _, _, _, value in Stream(self, self._scan(method, skip, limit), method):
+            yield value

@@ -281,7 +281,7 @@ def import_lease(core: Core, opened: Opened, token: bytes) -> Tuple[Opened, Any]
     place, lease = new_place("lock"), ffi.new("mcds_lease *")
     if core.handle is ffi.NULL:
         raise closed("lock", opened.name)
-    check(lib.mcds_lock_import(core.handle, opened.name, token, place, lease))
+    check(lib.mcds_lock_import(core.handle, opened.name, token, place, lease), "adopt")
     return core.adopt(Opened(handle_in(place), "lock", opened.name)), lease
 
 
@@ -375,7 +375,7 @@ class LockPlans(Leased):
         return Plan(lib.mcds_lock_watch, lib.mcds_lock_watch_start,
                     (self._opened.handle, as_short_ms(wait, "wait"), out), take_holder, out)
 
-    def _break(self) -> Plan[bool]:
+    def _break_lock(self) -> Plan[bool]:
         """Take the lock from its holder, which gets Lost. False: it was free."""
         return Plan(lib.mcds_lock_break, lib.mcds_lock_break_start, (self._opened.handle,),
                     take_found)
@@ -474,7 +474,7 @@ class Lock(Block, LockPlans):
 
     try_acquire = waiting(LockPlans._try_acquire)
     holder = waiting(LockPlans._holder)
-    break_lock = waiting(LockPlans._break)
+    break_lock = waiting(LockPlans._break_lock)
     drop = waiting(LockPlans._drop)
 
     @shows(LockPlans._watch, "{}")
@@ -520,5 +520,5 @@ class PipelineLock(LockPlans):
     try_acquire = started(LockPlans._try_acquire)
     holder = started(LockPlans._holder)
     watch = started(LockPlans._watch)
-    break_lock = started(LockPlans._break)
+    break_lock = started(LockPlans._break_lock)
     drop = started(LockPlans._drop)

@@ -11,14 +11,16 @@ import time
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional, Tuple
 
 from ._binding import ffi, lib
-from .arguments import as_integer, check_type
+from .arguments import as_integer, check_type, of_noun
 from .core import Core, Opened
 from .encoding import encode_text
 from .errors import check
-from .plan import (LOOK_MS, REFUSALS, Bytes, Plan, Seconds, Structure, When, as_array, as_bytes,
-                   as_bound_ms, as_option_ms, as_short_ms, as_short_option_ms, as_time_ms, awaited, checked, encode_name,
-                   from_time_ms, is_closed, new_options, new_sized, refusal, started, take_found, take_none, waiting)
-from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records, rest_of
+from .plan import (LOOK_MS, REFUSALS, Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_bound_ms,
+                   as_option_ms, as_short_ms, as_short_option_ms, as_time_ms, awaited, begun, called, checked,
+                   encode_name, from_time_ms, is_closed, new_options, new_sized, refusal, started, take_found,
+                   take_none, waiting)
+from .stream import (PART, Stream, check_scan, collect_event, new_buffer, read_all, records, rest_of,
+                     visit_of)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +90,10 @@ class LogCursor:
     def __init__(self, start: Optional[When] = None) -> None:
         self._cursor = ffi.new("mcds_log_cursor *")
         self._info = new_sized("mcds_log_info")
-        self._cursor.from_ms = 0 if start is None else max(1, as_bound_ms(start, "start"))
+        try:
+            self._cursor.from_ms = 0 if start is None else max(1, as_bound_ms(start, "start"))
+        except REFUSALS as error:
+            raise of_noun(error, "log") from None
 
     @property
     def gaps(self) -> int:
@@ -116,7 +121,11 @@ class LogCursor:
     def load(cls, text: Bytes) -> "LogCursor":
         """The cursor of a text that save() has made."""
         cursor = cls()
-        check(lib.mcds_log_cursor_load(cursor._cursor, encode_text(text, "text")))
+        try:
+            encoded = encode_text(text, "text")
+        except REFUSALS as error:
+            raise of_noun(error, "log", "load") from None
+        check(lib.mcds_log_cursor_load(cursor._cursor, encoded), "load")
         return cursor
 
 
@@ -181,8 +190,8 @@ class LogPlans(Structure):
               newest_first: bool = False) -> Plan["builtins.list[Event]"]:
         """The events of a range, in memory, at most `limit` (0: all). `damage` counts losses."""
         info = new_sized("mcds_log_info")
-        plan = read_all(lib.mcds_log_scan, lib.mcds_log_scan_start,
-                        (self._opened.handle, to_range(first, last, limit, newest_first)),
+        plan = read_all(self, lib.mcds_log_scan, lib.mcds_log_scan_start,
+                        (to_range(first, last, limit, newest_first),),
                         collect_event, to_event, (info,))
 
         def take(code: int, out: Any) -> "builtins.list[Event]":
@@ -201,16 +210,16 @@ class LogPlans(Structure):
         (0, 0)
         """
         info = new_sized("mcds_log_info")
-        buffer = new_buffer()
-        lib.mcds_py_buffer_count_only(buffer)
+        visit = visit_of(self)
+        lib.mcds_py_buffer_count_only(visit.buffer)
 
         def take(code: int, out: Any) -> "tuple[int, int]":
             self._damaged.note(info)
-            check_scan(code, buffer)
+            visit.check(code)
             return self._damaged.take()
 
         return Plan(lib.mcds_log_scan, lib.mcds_log_scan_start,
-                    (self._opened.handle, ffi.NULL, collect_event, buffer, info), take, buffer)
+                    (self._opened.handle, ffi.NULL, collect_event, visit.buffer, info), take, visit)
 
     def _parts_of(self, pause: Seconds) -> Iterator[float]:
         """Seconds to sleep, one short sleep after the other, until the pause or the store has ended."""
@@ -228,7 +237,7 @@ class LogPlans(Structure):
         try:
             log_range = to_range(first, last, limit, newest_first)
         except REFUSALS as error:
-            raise refusal(error, LogPlans._scan, self) from error.__cause__
+            raise refusal(error, Log.events, self) from error.__cause__
 
         def scan(buffer: Any) -> int:
             info = new_sized("mcds_log_info")
@@ -259,21 +268,25 @@ class Log(LogPlans):
         >>> [event.data for event in s.log("numbers").events(limit=2, newest_first=True)]
         [b'three', b'two']
         """
-        for record in Stream(self, self._scan(first, last, limit, newest_first)):
-            yield to_event(record)
+        yield from self._events("events", first, last, limit, newest_first)
 
     def follow(self, cursor: Optional[LogCursor] = None, pause: Seconds = 0.5) -> Iterator[Event]:
         """Events as they are put, for ever; looks again after `pause` seconds without any."""
         cursor = cursor or LogCursor()
         with rest_of(self) as rest:
-            while rest.take(self.tail(cursor)):
+            while rest.take(called("follow", LogPlans._tail, self, cursor)):
                 if not rest.part:
                     for part in self._parts_of(pause):
                         time.sleep(part)
                 yield from rest.part
 
     def __iter__(self) -> Iterator[Event]:
-        return self.events()
+        return self._events("__iter__")
+
+    def _events(self, method: str, first: Optional[When] = None, last: Optional[When] = None, limit: int = 0,
+                newest_first: bool = False) -> Iterator[Event]:
+        for record in Stream(self, self._scan(first, last, limit, newest_first), method):
+            yield to_event(record)
 
 
 class PipelineLog(LogPlans):
@@ -297,18 +310,17 @@ class AioLog(LogPlans):
     damage = awaited(LogPlans._damage)
     drop = awaited(LogPlans._drop)
 
-    async def events(self, first: Optional[When] = None, last: Optional[When] = None, *,
-                     limit: int = 0, newest_first: bool = False) -> AsyncIterator[Event]:
+    def events(self, first: Optional[When] = None, last: Optional[When] = None, *,
+               limit: int = 0, newest_first: bool = False) -> AsyncIterator[Event]:
         """The events of a range, in parts that another thread reads."""
-        async for record in Stream(self, self._scan(first, last, limit, newest_first)):
-            yield to_event(record)
+        return self._events("events", first, last, limit, newest_first)
 
     async def follow(self, cursor: Optional[LogCursor] = None,
                      pause: Seconds = 0.5) -> AsyncIterator[Event]:
         """Events as they are put, for ever."""
         cursor = cursor or LogCursor()
         with rest_of(self) as rest:
-            while rest.take(await self.tail(cursor)):
+            while rest.take(await begun("follow", LogPlans._tail, self, cursor)):
                 if not rest.part:
                     for part in self._parts_of(pause):
                         await asyncio.sleep(part)
@@ -316,4 +328,9 @@ class AioLog(LogPlans):
                     yield event
 
     def __aiter__(self) -> AsyncIterator[Event]:
-        return self.events()
+        return self._events("__aiter__")
+
+    async def _events(self, method: str, first: Optional[When] = None, last: Optional[When] = None,
+                      limit: int = 0, newest_first: bool = False) -> AsyncIterator[Event]:
+        async for record in Stream(self, self._scan(first, last, limit, newest_first), method):
+            yield to_event(record)

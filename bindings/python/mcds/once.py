@@ -12,8 +12,9 @@ from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_returned
 from .errors import Error, error_of
+from .helping import named
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, as_short_ms,
-                   as_short_option_ms, awaited, checked, encode_name, new_options, new_sized,
+                   as_short_option_ms, awaited, begun, checked, encode_name, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
 
 
@@ -113,6 +114,7 @@ class Run(RunBase):
     finish = waiting(RunBase._finish_plan)
     renew = waiting(RunBase._renew_plan)
     abandon = waiting(RunBase._abandon_plan)
+    _finish_of_run: Any = waiting(named("run", RunBase._finish_plan))
 
 
 class AioRun(RunBase):
@@ -224,7 +226,7 @@ class Once(OncePlans):
         this raises TypeError or TooBig, and the claim lasts until its end, because the work was done.
         """
         checked(self, Once.run, check_function, work, "work")
-        run: Run = self.begin(key, request, wait)
+        run: Run = self._begin_of_run(key, request, wait)
         if run.result is not None:
             return run.result
         has_returned = False
@@ -232,7 +234,7 @@ class Once(OncePlans):
             returned = work()
             has_returned = True
             result = checked(self, Once.run, as_result, returned)
-            run.finish(result)
+            run._finish_of_run(result)
             return result
         except BaseException as error:
             if has_returned and not isinstance(error, Error):  # of a signal handler, or a TypeError
@@ -240,6 +242,8 @@ class Once(OncePlans):
             elif not has_returned and not run.strict:
                 surely(run.abandon)
             raise
+
+    _begin_of_run: Any = waiting(named("run", OncePlans._begin))
 
 
 class PipelineOnce(OncePlans):
@@ -254,12 +258,12 @@ class PipelineOnce(OncePlans):
 class AioOnce(OncePlans):
     """Once, whose operations and work are awaited."""
 
-    @awaited
-    def begin(self, key: Bytes, request: Bytes = b"",
-              wait: Optional[Seconds] = None) -> Plan[AioRun]:
+    def _begin_plan(self, key: Bytes, request: Bytes = b"",
+                    wait: Optional[Seconds] = None) -> Plan[AioRun]:
         """The result of a key, or the claim to do its work, as Once.begin."""
         return self._begin_as(AioRun, key, request, wait)
 
+    begin = awaited(_begin_plan)
     settle = awaited(OncePlans._settle)
     forget = awaited(OncePlans._forget)
     get = awaited(OncePlans._get)
@@ -269,20 +273,20 @@ class AioOnce(OncePlans):
         """Like Once.run(), but one caller awaits work(). If the result of work() cannot be awaited, this raises
         TypeError and does not give the claim back, because the work may be done."""
         checked(self, AioOnce.run, check_function, work, "work")
-        run: AioRun = await self.begin(key, request, wait)
+        run: AioRun = await begun("run", AioOnce._begin_plan, self, key, request, wait)
         if run.result is not None:
             return run.result
         has_returned = False
         try:
-            begun = work()
-            has_returned = not inspect.isawaitable(begun)
-            checked(self, AioOnce.run, check_awaitable, begun, "work")
-            returned = await begun
+            awaitable = work()
+            has_returned = not inspect.isawaitable(awaitable)
+            checked(self, AioOnce.run, check_awaitable, awaitable, "work")
+            returned = await awaitable
         except BaseException:
             if not has_returned and not run.strict:
                 with contextlib.suppress(Error):
                     await to_its_end(run.abandon())
             raise
         result = checked(self, AioOnce.run, as_result, returned)
-        await to_its_end(run.finish(result))
+        await to_its_end(begun("run", RunBase._finish_plan, run, result))
         return result

@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import Any, Callable, Dict, Generic, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
-from .arguments import as_integer
+from .arguments import as_integer, of_noun
 from .array import PipelineArray, open_array
 from .cache import PipelineCache, open_cache
 from .core import Bound, Core
 from .counter import PipelineCounter, PipelineSumCounter, open_counter, open_exact, open_striped
-from .errors import Ambiguous, Error, Invalid, check, error_of, fail
+from .errors import Ambiguous, Error, Invalid, check, error_of
 from .handle import handle_in, new_place
 from .ids import PipelineIds, open_ids
 from .limit import PipelineLimit, open_limit
@@ -117,7 +117,10 @@ class Pipeline(Bound):
         if not isinstance(core, Core):
             raise TypeError("do not call Pipeline(): open a pipeline with store.pipeline()")
         self._core = core
-        self._depth = as_integer(depth, "pipeline: depth") or DEPTH
+        try:
+            self._depth = as_integer(depth, "depth") or DEPTH
+        except TypeError as error:
+            raise of_noun(error, "pipeline") from error.__cause__
         self._check_results = check_results
         place = new_place("pipeline")
         check(lib.mcds_pipeline_open(core.handle, new_options("mcds_pipeline_options",
@@ -147,7 +150,7 @@ class Pipeline(Bound):
                 if code != 0:
                     if self._pipeline is NULL:
                         raise Invalid("the pipeline is closed")
-                    fail(code)
+                    raise plan.failure(error_of(code))
             return result
         finally:
             if self._pipeline is NULL:  # it was closed meanwhile

@@ -14,13 +14,13 @@ from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable
                     Mapping, Optional, ParamSpec, Tuple, TypeGuard, TypeVar, Union)
 
 from ._binding import ffi, lib
-from .arguments import (Misfit, NotBytes, check_elements, fitting, is_integer, located, located_opening, narrowed,
-                        outside)
+from .arguments import (Misfit, NotBytes, NotUnicode, check_elements, fitting, is_integer, located, located_opening,
+                        misfit_of, narrowed, outside)
 from .core import Bound, Opened
-from .errors import (Error, Invalid, Lost, NotFound, brief, closed, error_of, locate, message_of,
+from .errors import (Error, Invalid, Lost, NotFound, brief, closed, error_of, locate, message_of, name_method,
                      shown_name)
 from .handle import new_place
-from .helping import shows, with_method
+from .helping import name_of, named, shows, with_method
 
 if TYPE_CHECKING:
     from .pipeline import Result
@@ -96,7 +96,16 @@ class Plan(Generic[T]):
         self.made_by = made_by
 
     def wait(self) -> T:
-        return self.take(self.call(*self.arguments), self.out)
+        try:
+            return self.take(self.call(*self.arguments), self.out)
+        except BaseException as error:
+            failure = self.failure(error)
+            try:
+                if failure is not error:
+                    raise failure from None
+                raise
+            finally:
+                del failure  # its traceback refers to this frame
 
     def run(self, structure: Any) -> int:
         """The result code. Signals are handled meanwhile; a handler that raises ends the wait. So does the
@@ -148,22 +157,24 @@ class Plan(Generic[T]):
         return self.give_back(code, self.arguments[0]) if self.give_back is not None else iter(())
 
     def failure(self, error: BaseException) -> BaseException:
-        """What the caller gets for an exception of this plan: with the structure, its name and the verb,
+        """What the caller gets for an exception of this plan: with the structure, its name and the method,
         and Invalid for a number that C cannot hold."""
         if self.made_by is None:
             return error
         structure, build, args, kwargs = self.made_by
         if isinstance(error, Lost):
             structure._runner._core.forget(structure._opened)
-        if isinstance(error, Error):
+        if isinstance(error, Error) and misfit_of(error) is None:
             if error.result > 0 and not error.noun:
-                reason = structure.absent if isinstance(error, NotFound) else ""
-                locate(error, *noun_and_verb(self.call, structure), reason or error.message)
+                reason = structure._absent if isinstance(error, NotFound) else ""
+                locate(error, *self.place(), reason or error.message)
+            else:
+                name_method(error, self.place()[2])
         elif isinstance(error, OverflowError) and build is not None:
             given = inspect.signature(build).bind(structure, *args, **kwargs).arguments
             names = [next((name for name, one in given.items() if is_number(one, value)), "number")
                      for value in self.arguments]
-            noun, name, verb = noun_and_verb(self.call, structure)
+            noun, name, verb = self.place()
             found = outside(zip(names, ffi.typeof(self.call).args, self.arguments))
             if found is not None:
                 found = narrowed(found, noun, structure._opened.options, self.call, self.arguments)
@@ -173,6 +184,14 @@ class Plan(Generic[T]):
         elif isinstance(error, REFUSALS) and build is not None:  # of what a function has returned
             return located(error, build, structure, args, kwargs)
         return error
+
+    def place(self) -> Tuple[str, str, str]:
+        """The noun, the name of the structure, and the method."""
+        assert self.made_by is not None
+        structure, build, _, _ = self.made_by
+        opened = structure._opened
+        called = self.call.__name__.split("_", 2)[2].removesuffix("_shared") if build is None else name_of(build)
+        return opened.noun, shown_name(opened.name), called
 
     def is_in_doubt(self, code: int) -> bool:
         """Whether the call may have made a claim that no caller gets."""
@@ -185,14 +204,8 @@ def known(result: T) -> Plan[T]:
 
 
 #: A structure, the method that makes a plan, and the arguments of the method. Without a method, the
-#: numbers of the plan are not the caller's.
+#: numbers of the plan are not the caller's, and the call of C has the name of the method.
 MadeBy = Tuple[Any, Optional[Callable[..., Any]], Tuple[Any, ...], Mapping[str, Any]]
-
-
-def noun_and_verb(call: Any, structure: Any) -> Tuple[str, str, str]:
-    """Of a function of C, and between them the name of the structure."""
-    _, noun, verb = call.__name__.split("_", 2)
-    return noun, shown_name(structure._opened.name), verb
 
 
 def put_name(error: Invalid, structure: Any) -> None:
@@ -217,7 +230,7 @@ REFUSALS = (ValueError, TypeError)
 
 def refusal(error: Exception, build: Callable[..., Any], structure: Any, *given: Any) -> Exception:
     """The error, with the name of the structure. Only calls that fail run this."""
-    if isinstance(error, Invalid):
+    if isinstance(error, Invalid) and misfit_of(error) is None:
         put_name(error, structure)
         return error
     return located(error, build, structure, *given)
@@ -241,6 +254,19 @@ def planned(build: Callable[..., Plan[T]], structure: Any, args: Tuple[Any, ...]
         raise refusal(error, build, structure, args, kwargs) from error.__cause__
     plan.made_by = (structure, build, args, kwargs)
     return plan
+
+
+def called(method: str, build: Callable[Concatenate[Any, P], Plan[T]], structure: Any, /, *args: P.args,
+           **kwargs: P.kwargs) -> T:
+    """Make a call that waits for the method of this name, which makes several."""
+    return planned(named(method, build), structure, args, kwargs).wait()
+
+
+def begun(method: str, build: Callable[Concatenate[Any, P], Plan[Any]], structure: Any, /, *args: P.args,
+          **kwargs: P.kwargs) -> "asyncio.Future[Any]":
+    """The same for a call that is awaited."""
+    future: "asyncio.Future[Any]" = structure._runner._start(planned(named(method, build), structure, args, kwargs))
+    return future
 
 
 #: Plans that give back a claim.
@@ -317,11 +343,11 @@ def opens(opener: Callable[Concatenate[Any, P], Any], kind: Callable[[Any, Any],
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> H:
         try:
             return kind(opener(self._core, *args, **kwargs), self)
-        except Invalid as error:
-            name: Any = kwargs["name"] if "name" in kwargs else args[0]
-            put_encoded_name(error, encode(name))
-            raise
         except REFUSALS as error:
+            if isinstance(error, Invalid) and misfit_of(error) is None:
+                name: Any = kwargs["name"] if "name" in kwargs else args[0]
+                put_encoded_name(error, encode(name))
+                raise
             raise located_opening(error, opener, self, args, kwargs) from error.__cause__
 
     return method
@@ -331,7 +357,7 @@ class Structure(Bound):
     """What all structures have, however their operations run."""
 
     #: Why a call raises NotFound, and the way out.
-    absent = ""
+    _absent = ""
 
     def __init__(self, opened: Any, runner: Any) -> None:
         if not isinstance(opened, Opened):
@@ -372,7 +398,10 @@ def encode(data: Bytes) -> bytes:
     if type(data) is bytes:
         return data
     if isinstance(data, str):
-        return str.encode(data)  # whatever the methods of a subclass return
+        try:
+            return str.encode(data)  # whatever the methods of a subclass return
+        except UnicodeEncodeError as error:
+            raise NotUnicode.error(data, error) from None
     if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(memoryview(data))
     raise NotBytes.error(data)
@@ -388,7 +417,7 @@ def fits(data: object) -> TypeGuard[Bytes]:
         return False
     try:
         return 0 < len(encode(data)) <= ELEMENT_MAX
-    except UnicodeEncodeError:
+    except Invalid:
         return False
 
 

@@ -12,8 +12,9 @@ from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_text
 from .errors import Error, brief, error_of, locate, needing, of_another, shown_name
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
-                   as_short_ms, as_short_option_ms, awaited, checked, encode_name, new_options, new_sized,
+from .helping import named
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, as_short_ms,
+                   as_short_option_ms, awaited, begun, called, checked, encode_name, new_options, new_sized,
                    new_value, planned, read_value, started, take_found, take_none, waiting)
 from .stream import collect_job, read_all
 
@@ -142,7 +143,7 @@ class JobBase(Bound):
 
 class QueuePlans(Structure):
     #: What next returns.
-    job_type: Any = JobBase
+    _job_type: Any = JobBase
 
     def _push(self, job: Bytes, delay: Optional[Seconds] = None) -> Plan[None]:
         """Add a job at the end, due after the delay by the clock of this machine; without a delay, at once
@@ -199,7 +200,7 @@ class QueuePlans(Structure):
                 return None
             if code != 0:
                 raise error_of(code)
-            found: JobBase = self.job_type(self, job, read_value(value))
+            found: JobBase = self._job_type(self, job, read_value(value))
             return found
 
         return Plan(lib.mcds_queue_next, lib.mcds_queue_next_start,
@@ -215,7 +216,7 @@ class QueuePlans(Structure):
             error = error_of(code)
             locate(error, "queue", shown_name(self._opened.name), "job", error.reason)
             raise error
-        return self.job_type(self, job, b"")
+        return self._job_type(self, job, b"")
 
     def _done(self, job: JobBase) -> Plan[None]:
         """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
@@ -252,13 +253,13 @@ class QueuePlans(Structure):
 
         Of a queue with several stripes, the jobs of one stripe come after those of another.
         """
-        return read_all(lib.mcds_queue_scan, lib.mcds_queue_scan_start,
-                        (self._opened.handle, as_integer(limit, "limit")), collect_job, read_entry)
+        return read_all(self, lib.mcds_queue_scan, lib.mcds_queue_scan_start,
+                        (as_integer(limit, "limit"),), collect_job, read_entry)
 
     def _dead(self, limit: int = 0) -> Plan[List[JobEntry]]:
         """The dead jobs, in no order, at most `limit` (0: all)."""
-        return read_all(lib.mcds_queue_dead, lib.mcds_queue_dead_start,
-                        (self._opened.handle, as_integer(limit, "limit")), collect_job, read_entry)
+        return read_all(self, lib.mcds_queue_dead, lib.mcds_queue_dead_start,
+                        (as_integer(limit, "limit"),), collect_job, read_entry)
 
     def _discard(self, id: bytes) -> Plan[bool]:
         """Erase a dead job by the `id` of its entry. False: there is none. `retry` pushes it first."""
@@ -347,7 +348,7 @@ class AioJob(JobBase):
 class Queue(QueuePlans):
     """Jobs that workers take in turn."""
 
-    job_type = Job
+    _job_type = Job
     push = waiting(QueuePlans._push)
     push_many = waiting(QueuePlans._push_many)
     push_dead = waiting(QueuePlans._push_dead)
@@ -371,8 +372,8 @@ class Queue(QueuePlans):
         1
         """
         checked(self, type(self).retry, check_type, dead, JobEntry, "dead")
-        self.push(dead.data)
-        return self.discard(dead.id)
+        called("retry", QueuePlans._push, self, dead.data)
+        return called("retry", QueuePlans._discard, self, dead.id)
 
     def jobs(self, wait: Optional[Seconds] = None) -> Iterator[Job]:
         """One job after the other, until none is due within `wait` seconds. The next round says that
@@ -384,16 +385,18 @@ class Queue(QueuePlans):
         >>> [job.data for job in mails.jobs()]
         [b'a', b'b']
         """
-        job: Optional[Job] = self.next(wait)
+        job: Optional[Job] = self._next_of_jobs(wait)
         while job is not None:
             yield job
-            job = self.next(wait, job if job.held else None)
+            job = self._next_of_jobs(wait, job if job.held else None)
+
+    _next_of_jobs: Any = waiting(named("jobs", QueuePlans._next))
 
 
 class PipelineQueue(QueuePlans):
     """A queue in a pipeline. Operations of a pipeline have no order among each other."""
 
-    job_type = Job
+    _job_type = Job
     push = started(QueuePlans._push)
     push_many = started(QueuePlans._push_many)
     push_dead = started(QueuePlans._push_dead)
@@ -411,7 +414,7 @@ class PipelineQueue(QueuePlans):
 class AioQueue(QueuePlans):
     """A queue whose operations are awaited."""
 
-    job_type = AioJob
+    _job_type = AioJob
     push = awaited(QueuePlans._push)
     push_many = awaited(QueuePlans._push_many)
     push_dead = awaited(QueuePlans._push_dead)
@@ -425,13 +428,13 @@ class AioQueue(QueuePlans):
     async def retry(self, dead: JobEntry) -> bool:
         """Push a dead job again, and then erase the dead one; as of a Queue."""
         checked(self, type(self).retry, check_type, dead, JobEntry, "dead")
-        await self.push(dead.data)
-        erased: bool = await self.discard(dead.id)
+        await begun("retry", QueuePlans._push, self, dead.data)
+        erased: bool = await begun("retry", QueuePlans._discard, self, dead.id)
         return erased
 
     async def jobs(self, wait: Optional[Seconds] = None) -> AsyncIterator[AioJob]:
         """One job after the other, until none is due within `wait` seconds; as of a Queue."""
-        job: Optional[AioJob] = await self.next(wait)
+        job: Optional[AioJob] = await begun("jobs", QueuePlans._next, self, wait)
         while job is not None:
             yield job
-            job = await self.next(wait, job if job.held else None)
+            job = await begun("jobs", QueuePlans._next, self, wait, job if job.held else None)

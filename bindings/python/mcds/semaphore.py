@@ -116,7 +116,7 @@ def take_above(code: int, out: Any) -> int:
 
 class SemaphorePlans(Leased):
     _calls = CALLS
-    absent = "there is none; name permits to make it"
+    _absent = "there is none; name permits to make it"
 
     def _new(self, held: Any) -> Any:
         return Permit(self._opened, held)

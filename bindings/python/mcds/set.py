@@ -11,8 +11,9 @@ from ._binding import ffi, lib
 from .arguments import check_elements
 from .core import Core, Opened
 from .errors import absent, brief
+from .helping import named
 from .operators import OfBytes
-from .plan import (Bytes, Plan, Structure, as_bytes, awaited, checked, encode_name, fits, known,
+from .plan import (Bytes, Plan, Structure, as_bytes, awaited, begun, called, checked, encode_name, fits, known,
                    new_options, planned, started, take_flag, take_found, take_none, waiting)
 from .stream import Stream, collect_set, count, read_all
 
@@ -110,8 +111,8 @@ class SetPlans(Structure):
 
     def _read(self) -> Plan[List[Tuple[bytes, int]]]:
         """All elements with their counts, in memory; for what is known to be small."""
-        return read_all(lib.mcds_set_scan, lib.mcds_set_scan_start, (self._opened.handle,),
-                        collect_set, lambda record: (record[3], record[0]))
+        return read_all(self, lib.mcds_set_scan, lib.mcds_set_scan_start, (), collect_set,
+                        lambda record: (record[3], record[0]))
 
     def _scan(self, buffer: Any) -> int:
         code: int = lib.mcds_set_scan(self._opened.handle, collect_set, buffer)
@@ -139,7 +140,7 @@ class AnyForm(SetPlans):
 
     def remove(self, element: Bytes) -> None:
         """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
-        if not self.take(element):
+        if not called("remove", SetPlans._take, self, element):
             raise absent(self._opened, f"no element {brief(element)}")
 
     def update(self, *elements: Iterable[Bytes]) -> None:
@@ -149,26 +150,29 @@ class AnyForm(SetPlans):
         _ = self._opened.handle  # of a closed store: refused with the name of the set
         with self._runner.pipeline() as pipeline:
             for element in itertools.chain(*elements):
-                pipeline._start(planned(SetPlans._add, self, (element,), {}))
+                pipeline._start(planned(named("update", SetPlans._add), self, (element,), {}))
 
     def clear(self) -> None:
         """Erase all of it."""
-        self.drop()
+        called("clear", SetPlans._drop, self)
 
     def __contains__(self, element: object) -> bool:
-        return fits(element) and self.has(element)
+        return fits(element) and called("__contains__", SetPlans._has, self, element)
 
     def __iter__(self) -> Iterator[bytes]:
         """All elements, in parts. What others change meanwhile may be seen or not."""
-        for _, _, _, element in Stream(self, self._scan):
-            yield element
+        yield from self._elements("__iter__")
 
     def __len__(self) -> int:
         """The number of elements. This visits all of them."""
-        return count(self._scan)
+        return count(self, self._scan, "__len__")
 
     def __bool__(self) -> bool:
-        return any(True for _ in self)
+        return any(True for _ in self._elements("__bool__"))
+
+    def _elements(self, method: str) -> Iterator[bytes]:
+        for _, _, _, element in Stream(self, self._scan, method):
+            yield element
 
 
 class Set(AnyForm, OfBytes, MutableSet[bytes]):
@@ -183,8 +187,8 @@ class Set(AnyForm, OfBytes, MutableSet[bytes]):
 
     def pop(self) -> bytes:
         """Remove an element and return it. Concurrent calls get different elements."""
-        for element in self:
-            if self.take(element):
+        for element in self._elements("pop"):
+            if called("pop", SetPlans._take, self, element):
                 return element
         raise absent(self._opened, "empty")
 
@@ -200,7 +204,7 @@ class Bag(AnyForm):
 
     def counts(self) -> Iterator[Tuple[bytes, int]]:
         """Each element with its count, in parts."""
-        for number, _, _, element in Stream(self, self._scan):
+        for number, _, _, element in Stream(self, self._scan, "counts"):
             yield element, number
 
 
@@ -233,21 +237,22 @@ class AioSet(SetPlans):
 
     async def remove(self, element: Bytes) -> None:
         """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
-        if not await self.take(element):
+        if not await begun("remove", SetPlans._take, self, element):
             raise absent(self._opened, f"no element {brief(element)}")
 
     async def update(self, *elements: Iterable[Bytes]) -> None:
         """Add many elements, of any number of iterables; their requests travel together."""
         for some in elements:
             checked(self, type(self).update, check_elements, some, "elements")
-        await asyncio.gather(*(self.add(element) for element in itertools.chain(*elements)))
+        await asyncio.gather(*(begun("update", SetPlans._add, self, element)
+                               for element in itertools.chain(*elements)))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """All elements, in parts that another thread reads."""
-        async for _, _, _, element in Stream(self, self._scan):
+        async for _, _, _, element in Stream(self, self._scan, "__aiter__"):
             yield element
 
     async def counts(self) -> AsyncIterator[Tuple[bytes, int]]:
         """Each element with its count."""
-        async for number, _, _, element in Stream(self, self._scan):
+        async for number, _, _, element in Stream(self, self._scan, "counts"):
             yield element, number

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 from types import TracebackType
-from typing import Any, Dict, Iterator, Optional, Tuple, Type, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple, Type, TypeVar, Union
 
 from ._binding import ffi, lib
 from .aio import Aio
+from .arguments import of_noun
 from .array import Array, open_array
 from .cache import Cache, open_cache
 from .core import Bound, Core
@@ -22,14 +23,16 @@ from .lock import Lock, open_lock
 from .log import Log, open_log
 from .pipeline import Pipeline
 from .once import Once, open_once
-from .plan import Bytes, Seconds, as_short_ms, as_short_option_ms, new_options, opens
+from .plan import REFUSALS, Bytes, Seconds, as_short_ms, as_short_option_ms, new_options, opens
 from .queue import Queue, open_queue
 from .semaphore import Semaphore, open_semaphore
 from .set import Bag, Sequence, Set, open_bag, open_sequence, open_set
-from .stream import Rest, collect, collect_finding, collect_listed, in_one
+from .stream import Rest, Visit, collect, collect_finding, collect_listed, in_one
 from .table import Table, open_table
 from .views import Views, open_views
 from .visitors import Online, Visitors, open_online, open_visitors
+
+C = TypeVar("C")
 
 #: The number of bytes of a URI that messages show.
 SHOWN = 200
@@ -37,6 +40,18 @@ SHOWN = 200
 NOT_STORED: Dict[str, Tuple[str, ...]] = {
     "counter": (), "visitors": (), "online": (), "views": ("load", "save", "context"), "set": (),
     "ids": (), "semaphore": ("lease_ms", "label"), "queue": ("visible_ms", "tries", "flags")}
+
+
+def checked(method: str, convert: Callable[..., C], *given: Any) -> C:
+    """An argument of the store as `convert` returns it, or its refusal with the method."""
+    try:
+        return convert(*given)
+    except REFUSALS as error:
+        raise of_noun(error, "store", method) from None
+
+
+def encode_path(path: "Union[str, os.PathLike[str]]") -> bytes:
+    return encode_text(os.fspath(path) if isinstance(path, os.PathLike) else path, "path")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,10 +99,10 @@ class Store(Bound):
     semaphore = opens(open_semaphore, Semaphore)
 
     def __init__(self, uri: str, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> None:
-        options = new_options("mcds_options", timeout_ms=as_short_option_ms(timeout, "timeout"))
-        prefix = ffi.NULL if ns is None else ffi.new("char[]", encode_text(ns, "ns"))
+        options = new_options("mcds_options", timeout_ms=checked("", as_short_option_ms, timeout, "timeout"))
+        prefix = ffi.NULL if ns is None else ffi.new("char[]", checked("", encode_text, ns, "ns"))
         options.ns = prefix
-        encoded = encode_text(uri, "uri")
+        encoded = checked("", encode_text, uri, "uri")
         self._uri = shown_name(encoded if len(encoded) <= SHOWN else encoded[:SHOWN] + b"...")
         self._core = Core(encoded, options)
         self._aio: Optional[Aio] = None
@@ -108,7 +123,7 @@ class Store(Bound):
         if self._core.handle is ffi.NULL:
             raise closed()
         # 0 ends the limit in C.
-        limit_ms = 0 if timeout is None else max(1, as_short_ms(timeout, "timeout"))
+        limit_ms = 0 if timeout is None else max(1, checked("limit_timeout", as_short_ms, timeout, "timeout"))
         lib.mcds_limit_timeout(self._core.handle, limit_ms)
 
     def structures(self) -> Iterator[Tuple[str, bytes]]:
@@ -119,7 +134,8 @@ class Store(Bound):
         >>> list(s.structures())
         [('counter', b'a')]
         """
-        found = collect(lambda buffer: self._scan(lib.mcds_scan, buffer, collect_listed))
+        found = collect(Visit(self._core), lambda buffer: self._scan(lib.mcds_scan, buffer, collect_listed),
+                        "structures")
         yield from in_one(Rest(self._core), [(noun.decode(), name) for _, _, noun, name in found])
 
     def inspect(self) -> Iterator[Finding]:
@@ -129,8 +145,8 @@ class Store(Bound):
         True
         """
         names = {lib.MCDS_FACT: "fact", lib.MCDS_ADVICE: "advice", lib.MCDS_PROBLEM: "problem"}
-        found = collect(lambda buffer: self._scan(lib.mcds_inspect, buffer,
-                                                  collect_finding))
+        found = collect(Visit(self._core), lambda buffer: self._scan(lib.mcds_inspect, buffer, collect_finding),
+                        "inspect")
         yield from in_one(Rest(self._core), [
             Finding(names[severity], subject.decode(), what.decode(), fix.decode())
             for (severity, _, subject, what), (_, _, _, fix) in zip(found[::2], found[1::2])])
@@ -143,7 +159,8 @@ class Store(Bound):
 
     def backup(self, path: "Union[str, os.PathLike[str]]") -> None:
         """Copy a whole lmdb: store to a new file, as of one moment, while others use it."""
-        check(lib.mcds_backup(self._core.handle, encode_text(os.fspath(path), "path")))
+        encoded = checked("backup", encode_path, path)
+        check(lib.mcds_backup(self._core.handle, encoded))
 
     def made_with(self, noun: str, name: Bytes) -> Optional[dict[str, int]]:
         """The stored options of a structure; None if it does not exist.
@@ -154,13 +171,14 @@ class Store(Bound):
         """
         if not isinstance(noun, str) or noun not in NOT_STORED:
             *nouns, last = NOT_STORED
-            raise ValueError(f"noun must be one of {', '.join(nouns)} and {last}, whose options are stored, "
-                             f"not {brief(noun)}")
+            raise ValueError(f"store: made_with: noun must be one of {', '.join(nouns)} and {last}, whose options are "
+                             f"stored, not {brief(noun)}")
         options = new_options(f"mcds_{noun}_options")
-        code = getattr(lib, f"mcds_{noun}_made_with")(self._core.handle, encode_text(name, "name"), options)
+        encoded = checked("made_with", encode_text, name, "name")
+        code = getattr(lib, f"mcds_{noun}_made_with")(self._core.handle, encoded, options)
         if code == lib.MCDS_NOT_FOUND:
             return None
-        check(code)
+        check(code, "made_with")
         return {member: int(getattr(options, member)) for member in dir(options)
                 if member not in ("size", "reserved", *NOT_STORED[noun])}
 
@@ -173,7 +191,8 @@ class Store(Bound):
         Close a store after the blocks that use it. A lease, a permit or a claim that is still held is not
         released: it ends with its ttl, and its calls and the end of its block raise Invalid. The next step
         of an open iteration raises Invalid, and so does a call of another thread that waits for other callers.
-        It gives back what it has claimed. Operations in flight in an open pipeline or an event loop may or may not be
+        It gives back what it has claimed. A call of another thread that scans, such as len() of a table, raises
+        Invalid after the element that it visits. Operations in flight in an open pipeline or an event loop may or may not be
         applied: their results raise Ambiguous.
         """
         self._core.close()

@@ -7,11 +7,12 @@ import os
 import queue
 import struct
 import time
+import weakref
 from typing import Any, AsyncIterator, Callable, Generic, Iterator, List, Optional, Tuple, TypeVar
 
 from ._binding import ffi, lib
 from .core import Core, Opened
-from .errors import Error, NoMemory, closed, error_of, forked, locate
+from .errors import Error, NoMemory, closed, error_of, forked, locate, name_method
 from .handle import handle_in, new_place
 from .plan import Plan
 
@@ -68,11 +69,45 @@ def check_scan(code: int, buffer: Any) -> None:
         raise error_of(code)
 
 
-def keep_failure(scan: Callable[[Any], int], buffer: Any, failures: List[Error]) -> None:
+def keep_failure(scan: Callable[[Any], int], buffer: Any, failures: List[Error], method: str) -> None:
     try:
         check_scan(scan(buffer), buffer)
     except Error as error:
-        failures.append(error.with_traceback(None))  # which refers to this frame
+        failures.append(name_method(error, method).with_traceback(None))  # which refers to this frame
+
+
+class Visit:
+    """What a scan visits that the thread of its caller runs. The close of the store by another thread ends the
+    scan at its next element; then `check` raises Invalid."""
+
+    __slots__ = ("buffer", "_core", "_opened", "__weakref__")
+
+    def __init__(self, core: Core, opened: Optional[Opened] = None, most: int = 2 ** 62) -> None:
+        self.buffer = new_buffer(most)
+        self._core = core
+        self._opened = opened
+        # Without a mutex, which a signal handler that scans would wait for. close() marks the store, then looks here.
+        core.visits.add(weakref.ref(self, core.visits.discard))
+        check_open(core, opened)
+
+    def close(self) -> None:
+        """End the scan at its next element."""
+        lib.mcds_py_buffer_stop(self.buffer)
+
+    def check(self, code: int) -> None:
+        check_open(self._core, self._opened)
+        check_scan(code, self.buffer)
+
+
+def visit_of(structure: Any, most: int = 2 ** 62) -> Visit:
+    """For a scan of a structure."""
+    return Visit(structure._runner._core, structure._opened, most)
+
+
+def check_open(core: Core, opened: Optional[Opened]) -> None:
+    """Raise Invalid after the close of the store."""
+    if core.handle is ffi.NULL:
+        raise closed() if opened is None else closed(opened.noun, opened.name)
 
 
 class Rest(Generic[T]):
@@ -96,8 +131,7 @@ class Rest(Generic[T]):
     def take(self, part: Optional[List[T]]) -> bool:
         """Whether there is a part."""
         self.part = [] if part is None else part
-        if self._core.handle is ffi.NULL:
-            raise closed() if self._opened is None else closed(self._opened.noun, self._opened.name)
+        check_open(self._core, self._opened)
         return part is not None
 
 
@@ -117,10 +151,11 @@ def in_one(whole: "Rest[Any]", part: List[T]) -> Iterator[T]:
 class Scan:
     """A scan that a thread runs. The thread refers to it, and not to the stream."""
 
-    def __init__(self, scan: Callable[[Any], int], buffer: Any, failures: List[Error]) -> None:
+    def __init__(self, scan: Callable[[Any], int], buffer: Any, failures: List[Error], method: str) -> None:
         self._scan = scan
         self._buffer = buffer
         self._failures = failures
+        self._method = method
         self._begun: "queue.SimpleQueue[None]" = queue.SimpleQueue()
 
     def begin(self) -> None:
@@ -131,7 +166,7 @@ class Scan:
     def _run(self) -> None:
         self._begun.put(None)
         try:
-            keep_failure(self._scan, self._buffer, self._failures)
+            keep_failure(self._scan, self._buffer, self._failures, self._method)
         finally:
             lib.mcds_py_buffer_end(self._buffer)
 
@@ -151,11 +186,14 @@ class Stream:
 
     A small structure is read by one call. Where the first part does not hold all of it, the scan
     begins again in a thread of its own, which waits inside of the scan while nobody reads.
+
+    `method`: what the program has called, for messages.
     """
 
-    def __init__(self, structure: Any, scan: Callable[[Any], int]) -> None:
+    def __init__(self, structure: Any, scan: Callable[[Any], int], method: str) -> None:
         self._structure = structure
         self._scan = scan
+        self._method = method
         self._pid = os.getpid()
         self._reader: Any = None  # of the thread
         self._has_ended = False
@@ -166,7 +204,7 @@ class Stream:
         if os.getpid() != self._pid:
             opened = self._structure._opened
             error = forked(opened.noun, opened.name)
-            locate(error, opened.noun, error.name, "scan", "the scan began before fork")
+            locate(error, opened.noun, error.name, self._method, "the scan began before fork")
             raise error
         if self._has_ended:
             if self._failures:
@@ -174,11 +212,11 @@ class Stream:
             return None
         if self._reader is not None:
             return self._read_thread()
-        buffer = new_buffer(PART)
-        keep_failure(self._scan, buffer, self._failures)
-        if not lib.mcds_py_buffer_is_full(buffer):
+        visit = visit_of(self._structure, PART)
+        keep_failure(self._scan, visit.buffer, self._failures, self._method)
+        if not lib.mcds_py_buffer_is_full(visit.buffer):
             self._has_ended = True
-            return records(buffer)
+            return records(visit.buffer)
         self._out = new_buffer()
         self._begin_thread(new_buffer(PART, True))
         return []
@@ -186,7 +224,7 @@ class Stream:
     def _begin_thread(self, buffer: Any) -> None:
         """The scan ends when nothing refers to the reader, also after an interrupt of close()."""
         core, opened = self._structure._runner._core, self._structure._opened
-        scan = Scan(self._scan, buffer, self._failures)
+        scan = Scan(self._scan, buffer, self._failures, self._method)
         core.end(core.scans, scan, opened.noun, opened.name)
         self._reader = ffi.gc(buffer, lib.mcds_py_buffer_stop)
         scan.begin()
@@ -222,28 +260,31 @@ class Stream:
             self.close()
 
 
-def count(scan: Callable[[Any], int]) -> int:
-    """How many elements a scan visits."""
-    buffer = new_buffer()
-    lib.mcds_py_buffer_count_only(buffer)
-    check_scan(scan(buffer), buffer)
-    return int(lib.mcds_py_buffer_records(buffer))
-
-
-def collect(scan: Callable[[Any], int]) -> List[Record]:
+def collect(visit: Visit, scan: Callable[[Any], int], method: str) -> List[Record]:
     """All that a scan visits."""
-    buffer = new_buffer()
-    check_scan(scan(buffer), buffer)
-    return records(buffer)
+    try:
+        visit.check(scan(visit.buffer))
+    except Error as error:
+        name_method(error, method)
+        raise
+    return records(visit.buffer)
 
 
-def read_all(call: Any, start: Any, arguments: Tuple[Any, ...], visit: Any,
+def count(structure: Any, scan: Callable[[Any], int], method: str) -> int:
+    """How many elements a scan visits."""
+    visit = visit_of(structure)
+    lib.mcds_py_buffer_count_only(visit.buffer)
+    collect(visit, scan, method)
+    return int(lib.mcds_py_buffer_records(visit.buffer))
+
+
+def read_all(structure: Any, call: Any, start: Any, arguments: Tuple[Any, ...], collector: Any,
              convert: Callable[[Record], T], rest: Tuple[Any, ...] = ()) -> Plan[List[T]]:
-    """A scan whose records are all kept. What does not exist has none."""
-    buffer = new_buffer()
+    """A scan whose records are all kept. What does not exist has none. `arguments`: those after the handle."""
+    visit = visit_of(structure)
 
     def take(code: int, out: Any) -> List[T]:
-        check_scan(code, buffer)
-        return [convert(record) for record in records(buffer)]
+        visit.check(code)
+        return [convert(record) for record in records(visit.buffer)]
 
-    return Plan(call, start, (*arguments, visit, buffer, *rest), take, buffer)
+    return Plan(call, start, (structure._opened.handle, *arguments, collector, visit.buffer, *rest), take, visit)

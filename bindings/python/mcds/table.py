@@ -9,12 +9,12 @@ from ._binding import ffi, lib
 from .arguments import as_integer, check_type
 from .core import Core, Opened
 from .encoding import encoded
-from .errors import Error, absent, again, brief, error_of
+from .errors import Error, absent, again, brief, change_reason, error_of
 from .operators import OfBytes
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, awaited,
-                   encode, encode_name, fits, known, new_options, new_struct, new_value, planned, read_value,
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, awaited, begun,
+                   called, encode, encode_name, fits, known, new_options, new_struct, new_value, planned, read_value,
                    started, take_flag, take_found, take_new, take_none, take_number, waiting)
-from .stream import PART, check_scan, collect_table, count, new_buffer, records, rest_of
+from .stream import PART, check_open, check_scan, collect_table, count, records, rest_of, visit_of
 
 T = TypeVar("T")
 MISSING = object()
@@ -52,6 +52,13 @@ def take_value(code: int, out: Any) -> Optional[bytes]:
     if code != 0:
         raise error_of(code)
     return read_value(value)
+
+
+def naming_key(error: Error, key: Bytes) -> Error:
+    """The error of a value that is not a number, with its key and the way out."""
+    if error.cause == "NOT_A_NUMBER":
+        change_reason(error, f"the value of the key {brief(encode(key))} is not a number; put one, or remove the key")
+    return error
 
 
 class TablePlans(Structure):
@@ -118,14 +125,21 @@ class TablePlans(Structure):
                     (self._opened.handle, as_bytes(key), out), take_flag, out)
 
     def _incr(self, key: Bytes, delta: int = 1) -> Plan[int]:
-        """Add to a value that is a decimal number; absent counts as 0.
+        """Add to a value that is a decimal number; absent counts as 0. Corrupt, with the cause
+        "NOT_A_NUMBER": the value is not a number, and nothing is changed.
 
         >>> s.table("stock").incr("bolts", 40), s.table("stock").incr("bolts", -1)
         (40, 39)
         """
         out = ffi.new("int64_t *")
+
+        def take(code: int, number: Any) -> int:
+            if code == lib.MCDS_CORRUPT:
+                raise naming_key(error_of(code), key)
+            return take_number(code, number)
+
         return Plan(lib.mcds_table_incr, lib.mcds_table_incr_start,
-                    (self._opened.handle, as_bytes(key), as_integer(delta, "delta"), out), take_number, out)
+                    (self._opened.handle, as_bytes(key), as_integer(delta, "delta"), out), take, out)
 
     def _drop(self) -> Plan[bool]:
         """Erase the table. False: there was none."""
@@ -144,23 +158,24 @@ class TablePlans(Structure):
         ...         pass
         """
         check_type(cursor, Cursor, "cursor")
-        buffer = new_buffer(PART)
+        visit = visit_of(self, PART)
         state = new_struct("mcds_table_cursor", position=as_integer(cursor.position, "position"), done=cursor.done)
 
         def take(code: int, out: Any) -> List[Tuple[bytes, bytes]]:
+            check_open(self._runner._core, self._opened)
             cursor.position = state.position
             cursor.done = state.done or code == NOT_FOUND
             # The cursor has passed these, so they come first; the next call fails again.
-            entries = [(key, value) for _, _, key, value in records(buffer)]
+            entries = [(key, value) for _, _, key, value in records(visit.buffer)]
             if code == lib.MCDS_LOST:
                 cursor.lost = error_of(code)
             elif not entries:
-                check_scan(code, buffer)
+                check_scan(code, visit.buffer)
             return entries
 
         return Plan(lib.mcds_table_scan, lib.mcds_table_scan_start,
-                    (self._opened.handle, state, as_integer(limit, "limit"), collect_table, buffer), take,
-                    (state, buffer))
+                    (self._opened.handle, state, as_integer(limit, "limit"), collect_table, visit.buffer), take,
+                    (state, visit))
 
 
 class Table(TablePlans, MutableMapping[bytes, bytes]):
@@ -187,46 +202,48 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
         return planned(TablePlans._get, self, (key, default), {}).wait()
 
     def __getitem__(self, key: Bytes) -> bytes:
-        value = self.get(key)
+        value = called("__getitem__", TablePlans._get, self, key)
         if value is None:
             raise absent(self._opened, f"no key {brief(key)}")
         return value
 
     def __setitem__(self, key: Bytes, value: Bytes) -> None:
-        planned(TablePlans._put, self, (key, value), {}).wait()
+        called("__setitem__", TablePlans._put, self, key, value)
 
     def __delitem__(self, key: Bytes) -> None:
-        if not self.remove(key):
+        if not called("__delitem__", TablePlans._remove, self, key):
             raise absent(self._opened, f"no key {brief(key)}")
 
     def __contains__(self, key: object) -> bool:
-        return fits(key) and self.has(key)
+        return fits(key) and called("__contains__", TablePlans._has, self, key)
 
     def pairs(self) -> Iterator[Tuple[bytes, bytes]]:
         """All entries, in parts of about 256 KB. Lost, at the end, where a part is gone."""
+        return self._pairs("pairs")
+
+    def _pairs(self, method: str) -> Iterator[Tuple[bytes, bytes]]:
         cursor = Cursor()
         with rest_of(self) as rest:
-            while rest.take(None if cursor.done else self.page(cursor)):
+            while rest.take(None if cursor.done else called(method, TablePlans._page, self, cursor)):
                 yield from rest.part
         if cursor.lost is not None:
             raise again(cursor.lost)
 
     def __iter__(self) -> Iterator[bytes]:
-        return (key for key, _ in self.pairs())
+        return (key for key, _ in self._pairs("__iter__"))
 
     def __len__(self) -> int:
         """The number of entries. This visits all of them."""
-        return count(lambda buffer: int(lib.mcds_table_scan(
-            self._opened.handle, ffi.new("mcds_table_cursor *"), 0, collect_table,
-            buffer)))
+        return count(self, lambda buffer: int(lib.mcds_table_scan(
+            self._opened.handle, ffi.new("mcds_table_cursor *"), 0, collect_table, buffer)), "__len__")
 
     def __bool__(self) -> bool:
-        return any(True for _ in self.pairs())
+        return any(True for _ in self._pairs("__bool__"))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mapping):
             return NotImplemented
-        return dict(self.items()) == {encoded(key): encoded(value) for key, value in other.items()}
+        return dict(self._pairs("__eq__")) == {encoded(key): encoded(value) for key, value in other.items()}
 
     def keys(self) -> "KeysView[bytes]":
         """The keys, a set of bytes. Its operators encode the text of other sets as UTF-8."""
@@ -243,9 +260,9 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
     def setdefault(self, key: Bytes, default: Bytes = b"") -> bytes:
         """The value of the key, after setting it to `default` where it had none."""
         while True:
-            if self.put_if_absent(key, default):
+            if called("setdefault", TablePlans._put_if_absent, self, key, default):
                 return encode(default)
-            value = self.get(key)
+            value = called("setdefault", TablePlans._get, self, key)
             if value is not None:
                 return value
 
@@ -257,8 +274,8 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
 
     def pop(self, key: Bytes, /, default: Any = MISSING) -> Any:
         """Remove an entry and return its value: two calls, between which others may change it."""
-        value = self.get(key)
-        if value is not None and self.remove(key):
+        value = called("pop", TablePlans._get, self, key)
+        if value is not None and called("pop", TablePlans._remove, self, key):
             return value
         if default is MISSING:
             raise absent(self._opened, f"no key {brief(key)}")
@@ -266,14 +283,14 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
 
     def popitem(self) -> Tuple[bytes, bytes]:
         """Remove an entry and return it. Concurrent calls get different entries."""
-        for key, value in self.pairs():
-            if self.remove(key):
+        for key, value in self._pairs("popitem"):
+            if called("popitem", TablePlans._remove, self, key):
                 return key, value
         raise absent(self._opened, "empty")
 
     def clear(self) -> None:
         """Erase the table."""
-        self.drop()
+        called("clear", TablePlans._drop, self)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -294,7 +311,7 @@ class Items(ItemsView[bytes, bytes]):
         return value is not None and value == encoded(item[1])
 
     def __iter__(self) -> Iterator[Tuple[bytes, bytes]]:
-        return self._mapping.pairs()
+        return self._mapping._pairs("items")
 
 
 class Values(ValuesView[bytes]):
@@ -303,7 +320,7 @@ class Values(ValuesView[bytes]):
     _mapping: Table
 
     def __iter__(self) -> Iterator[bytes]:
-        return (value for _, value in self._mapping.pairs())
+        return (value for _, value in self._mapping._pairs("values"))
 
     def __contains__(self, value: object) -> bool:
         wanted = encoded(value)
@@ -338,16 +355,19 @@ class AioTable(TablePlans):
     drop = awaited(TablePlans._drop)
     page = awaited(TablePlans._page)
 
-    async def items(self) -> AsyncIterator[Tuple[bytes, bytes]]:
+    def items(self) -> AsyncIterator[Tuple[bytes, bytes]]:
         """All entries, in parts of about 256 KB."""
+        return self._items("items")
+
+    async def _items(self, method: str) -> AsyncIterator[Tuple[bytes, bytes]]:
         cursor = Cursor()
         with rest_of(self) as rest:
-            while rest.take(None if cursor.done else await self.page(cursor)):
+            while rest.take(None if cursor.done else await begun(method, TablePlans._page, self, cursor)):
                 for entry in rest.part:
                     yield entry
         if cursor.lost is not None:
             raise again(cursor.lost)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for key, _ in self.items():
+        async for key, _ in self._items("__aiter__"):
             yield key

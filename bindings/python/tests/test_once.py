@@ -74,7 +74,7 @@ def test_work_whose_result_cannot_be_stored_is_not_repeated(run: Any, returned: 
         calls.append(1)
         return returned
 
-    with pytest.raises((TypeError, UnicodeEncodeError, mcds.TooBig)):
+    with pytest.raises((TypeError, mcds.Invalid, mcds.TooBig)):
         run(s, "k", work)
     with pytest.raises(mcds.Busy):
         run(s, "k", work)

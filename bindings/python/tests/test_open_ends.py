@@ -9,7 +9,9 @@ import threading
 from typing import Any, Callable, Dict, Iterator, List
 
 import mcds
+import mcds.stream
 import pytest
+from mcds._binding import lib
 from test_closing import files
 from test_process import in_child, refuses
 
@@ -121,6 +123,61 @@ def test_an_asynchronous_iteration_ends_with_its_store(name: str, size: str, ope
         before = files()
         loop.run_until_complete(main())
         loop.run_until_complete(loop.shutdown_default_executor())
+
+
+#: Scans by one call: the module and the function of C, how it is filled, and the call.
+SCANS: Dict[str, Any] = {
+    "set.len": ("set", "mcds_set_scan", lambda s, v: s.set("s").update(v), lambda s: len(s.set("s"))),
+    "table.len": ("table", "mcds_table_scan", fill_table, lambda s: len(s.table("t"))),
+    "table.page": ("table", "mcds_table_scan", fill_table, lambda s: s.table("t").page(mcds.Cursor())),
+    "limit.page": ("limit", "mcds_limit_scan", take_each, lambda s: s.limit("m", rates="1/h").page(mcds.Cursor())),
+    "list.len": ("list", "mcds_list_scan", lambda s, v: s.list("l").extend(v), lambda s: len(s.list("l"))),
+    "array.get": ("array", "mcds_array_scan", lambda s, v: s.array("a").set(v), lambda s: s.array("a").get()),
+    "array.len": ("array", "mcds_array_scan", lambda s, v: s.array("a").set(v), lambda s: len(s.array("a"))),
+    "log.damage": ("log", "mcds_log_scan", lambda s, v: s.log("g").put_many(v), lambda s: s.log("g").damage()),
+    "queue.scan": ("queue", "mcds_queue_scan", lambda s, v: s.queue("q", may_lose=True).push_many(v),
+                   lambda s: s.queue("q", may_lose=True).scan()),
+    "queue.dead": ("queue", "mcds_queue_dead", lambda s, v: [s.queue("q", may_lose=True).push_dead(one) for one in v],
+                   lambda s: s.queue("q", may_lose=True).dead()),
+    "structures": ("store", "mcds_scan", lambda s, v: [s.set(f"s{i}").add("x") for i in range(3)],
+                   lambda s: list(s.structures())),
+    "inspect": ("store", "mcds_inspect", lambda s, v: None, lambda s: list(s.inspect()))}
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_a_scan_by_one_call_ends_with_its_store(name: str, opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is closed after the call of C has begun. The scan ends at the next element."""
+    module, function, fill, call = SCANS[name]
+    before = files()
+    s = opener()
+    fill(s, MANY[:300])
+    visited: List[int] = []
+
+    class Closing:
+        def __getattr__(self, name: str) -> Any:
+            return scan if name == function else getattr(lib, name)
+
+    def scan(*arguments: Any) -> Any:
+        s.close()
+        result = getattr(lib, function)(*arguments)
+        buffer = next(one for one in arguments if one in buffers)
+        visited.append(lib.mcds_py_buffer_records(buffer))
+        return result
+
+    buffers: List[Any] = []
+    new = mcds.stream.new_buffer
+
+    def new_buffer(*arguments: Any) -> Any:
+        buffers.append(new(*arguments))
+        return buffers[-1]
+
+    monkeypatch.setattr(mcds.stream, "new_buffer", new_buffer)
+    monkeypatch.setattr(getattr(mcds, module), "lib", Closing())
+    with pytest.raises(mcds.Invalid, match=CLOSED):
+        call(s)
+    assert visited in ([1], [2])  # a finding has two records
+    buffers.clear()
+    assert files() == before
 
 
 @pytest.mark.parametrize("opener", ["lmdb", "memcached"], indirect=True)

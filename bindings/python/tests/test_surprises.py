@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
 import mcds
+import mcds.table
 import pytest
+from mcds.plan import take_flag
 
 
 class Text(str):
@@ -93,17 +95,17 @@ def test_views_of_a_table_see_text_as_bytes(s: mcds.Store) -> None:
 def test_popitem_passes_over_what_others_remove(s: mcds.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     table = s.table("t")
     table.update({b"a": b"1", b"b": b"2"})
-    remove_entry = mcds.Table.remove
+    take: Callable[[int, Any], bool] = take_flag
     lost: List[bytes] = []
 
-    def remove_after_another(self: mcds.Table, key: bytes) -> bool:
-        is_ours = remove_entry(self, key)
+    def take_after_another(code: int, out: Any) -> bool:
+        is_ours = take(code, out)
         if not lost:
-            lost.append(key)
+            lost.extend({b"a", b"b"} - {*table})
             return False
         return is_ours
 
-    monkeypatch.setattr(mcds.Table, "remove", remove_after_another)
+    monkeypatch.setattr(mcds.table, "take_flag", take_after_another)
     assert {table.popitem()[0], *lost} == {b"a", b"b"}
     with pytest.raises(mcds.NotFound, match="empty"):
         table.popitem()
@@ -220,12 +222,12 @@ def test_a_closed_pipeline_begins_no_block(s: mcds.Store) -> None:
 
 #: Calls of one wrong argument, and what the TypeError says.
 WRONG: Dict[str, Tuple[Callable[[Any], Any], str]] = {
-    "uri": (lambda s: mcds.open(7), "uri must be bytes or str, not int"),  # type: ignore[arg-type]
-    "ns": (lambda s: mcds.open("memory:", ns=7), "ns must be bytes or str, not int"),  # type: ignore[arg-type]
-    "name": (lambda s: s.made_with("set", 7), "name must be bytes or str, not int"),
+    "uri": (lambda s: mcds.open(7), "store: uri must be bytes or str, not int"),  # type: ignore[arg-type]
+    "ns": (lambda s: mcds.open("memory:", ns=7), "store: ns must be bytes or str, not int"),  # type: ignore[arg-type]
+    "name": (lambda s: s.made_with("set", 7), "store: made_with: name must be bytes or str, not int"),
     "token": (lambda s: s.lock("l").adopt(7), "lock 'l': adopt: token must be bytes or str, not int"),
     "receipt": (lambda s: s.queue("q", may_lose=True).job(7), "queue 'q': job: receipt must be bytes or str, not int"),
-    "text": (lambda s: mcds.LogCursor.load(7), "text must be bytes or str, not int"),  # type: ignore[arg-type]
+    "text": (lambda s: mcds.LogCursor.load(7), "log: load: text must be bytes or str, not int"),  # type: ignore[arg-type]
     "after": (lambda s: s.queue("q", may_lose=True).next(after=7), "queue 'q': next: after must be a Job, not int"),
     "dead": (lambda s: s.queue("q", may_lose=True).retry(7), "queue 'q': retry: dead must be a JobEntry, not int"),
     "seen": (lambda s: s.lock("l").watch(7), "lock 'l': watch: seen must be a Holder, not int"),

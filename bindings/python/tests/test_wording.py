@@ -114,18 +114,18 @@ MISTYPED: List[Tuple[Callable[[Any], object], str]] = [
     (lambda s: s.exact_counter("n").add("1"), "counter 'n': add: delta must be an integer, not str"),
     (lambda s: s.ids("n").take(n=None), "ids 'n': take: n must be an integer, not NoneType"),
     (lambda s: s.limit("n", rates=[("5", 1)]), "limit 'n': count must be an integer, not str"),
-    (lambda s: list(s.list("n").values(skip=1.5)), "list 'n': scan: skip must be an integer, not float"),
-    (lambda s: list(s.log("n").events(limit=1.5)), "log 'n': scan: limit must be an integer, not float"),
+    (lambda s: list(s.list("n").values(skip=1.5)), "list 'n': values: skip must be an integer, not float"),
+    (lambda s: list(s.log("n").events(limit=1.5)), "log 'n': events: limit must be an integer, not float"),
     (lambda s: s.pipeline().counter("n").add(1.5), "counter 'n': add: delta must be an integer, not float"),
     (lambda s: run(lambda: s.aio.counter("n").add(1.5)), "counter 'n': add: delta must be an integer, not float"),
     (lambda s: s.counter(7), "name must be bytes or str, not int"),
     (lambda s: s.set("n").add(7), "set 'n': add: element must be bytes or str, not int"),
-    (lambda s: s.set("n").update(["a", 7]), "set 'n': add: element must be bytes or str, not int"),
+    (lambda s: s.set("n").update(["a", 7]), "set 'n': update: element must be bytes or str, not int"),
     (lambda s: s.table("n").put("k", 7), "table 'n': put: value must be bytes or str, not int"),
     (lambda s: s.table("n").put(key=None, value="v"), "table 'n': put: key must be bytes or str, not NoneType"),
-    (lambda s: s.table("n").__setitem__("k", 1.5), "table 'n': put: value must be bytes or str, not float"),
+    (lambda s: s.table("n").__setitem__("k", 1.5), "table 'n': __setitem__: value must be bytes or str, not float"),
     (lambda s: s.pipeline().table("n").put("k", 7), "table 'n': put: value must be bytes or str, not int"),
-    (lambda s: s.list("n").extend(["a", 7]), "list 'n': push_many: values must have bytes or str, not int"),
+    (lambda s: s.list("n").extend(["a", 7]), "list 'n': extend: values must have bytes or str, not int"),
     (lambda s: s.limit("n", rates=[(5, None)]), "limit 'n': per must be a number of seconds or a timedelta, not None"),
     (lambda s: s.cache("n").hold("k", None),
      "cache 'n': hold: seconds must be a number of seconds or a timedelta, not None"),
@@ -194,9 +194,9 @@ INTEGERS: List[Tuple[Callable[[Any, Any], object], str]] = [
     (lambda s, n: s.limit("n", rates=[(5, 60, n)]), "limit 'n': burst"),
     (lambda s, n: s.limit("n", rates="5/m", burst=n), "limit 'n': burst"),
     (lambda s, n: s.ids("n").take(n), "ids 'n': take: n"),
-    (lambda s, n: list(s.list("n").values(n)), "list 'n': scan: skip"),
-    (lambda s, n: list(s.list("n").values(limit=n)), "list 'n': scan: limit"),
-    (lambda s, n: list(s.log("n").events(limit=n)), "log 'n': scan: limit"),
+    (lambda s, n: list(s.list("n").values(n)), "list 'n': values: skip"),
+    (lambda s, n: list(s.list("n").values(limit=n)), "list 'n': values: limit"),
+    (lambda s, n: list(s.log("n").events(limit=n)), "log 'n': events: limit"),
     (lambda s, n: s.queue("n", tries=n), "queue 'n': tries"),
     (lambda s, n: s.queue("n", stripes=n), "queue 'n': stripes"),
     (lambda s, n: s.queue("n").scan(n), "queue 'n': scan: limit"),
@@ -215,7 +215,7 @@ INTEGERS: List[Tuple[Callable[[Any, Any], object], str]] = [
     (lambda s, n: s.pipeline().log("n").read(limit=n).result(), "log 'n': read: limit"),
     (lambda s, n: run(lambda: s.aio.counter("n").add(n)), "counter 'n': add: delta"),
     (lambda s, n: run(lambda: s.aio.ids("n").take(n)), "ids 'n': take: n"),
-    (lambda s, n: run(lambda: hold_all(s.aio.list("n").values(n))), "list 'n': scan: skip"),
+    (lambda s, n: run(lambda: hold_all(s.aio.list("n").values(n))), "list 'n': values: skip"),
 ]
 #: The same, of which few numbers are in the range.
 CHOICES: List[Tuple[Callable[[Any, Any], object], str, int]] = [
@@ -347,7 +347,7 @@ def test_the_noun_of_made_with_is_named() -> None:
     with mcds.open("memory:") as s:
         for noun in wrong:
             assert sentence(lambda: s.made_with(noun, "x")) == (
-                "noun must be one of counter, visitors, online, views, set, ids, semaphore and queue, whose options "
+                "store: made_with: noun must be one of counter, visitors, online, views, set, ids, semaphore and queue, whose options "
                 f"are stored, not {noun!r}")
 
 
@@ -380,18 +380,18 @@ NUMBERS: List[Tuple[Callable[[Any], object], str, str, str, int]] = [
     (lambda s: s.pipeline(depth=-1), "pipeline", "depth", "0 to 65536", -1),
     (lambda s: s.counter("n").add(2 ** 63), "counter 'n': add", "delta", DELTA, 2 ** 63),
     (lambda s: s.table("n").incr("k", 2 ** 63), "table 'n': incr", "delta", I64, 2 ** 63),
-    (lambda s: s.table("n").page(mcds.Cursor(), limit=-1), "table 'n': scan", "limit", U64, -1),
+    (lambda s: s.table("n").page(mcds.Cursor(), limit=-1), "table 'n': page", "limit", U64, -1),
     (lambda s: s.table("n").page(mcds.Cursor(-1)), "table 'n'", "position", U64, -1),
     (lambda s: s.limit("n", **RATE).take("me", n=-1), "limit 'n': take", "n", "1 to 5", -1),
     (lambda s: s.limit("n", **RATE).take("me", 2 ** 64), "limit 'n': take", "n", "1 to 5", 2 ** 64),
     (lambda s: s.ids("n").take(-1), "ids 'n': take", "n", "1 to 65536", -1),
     (lambda s: s.semaphore("n", 2).resize(-1), "semaphore 'n': resize", "permits", "1 to 60", -1),
     (lambda s: s.views("n", lambda *_: 0, lambda *_: None).hit("p", 2 ** 63), "views 'n': hit", "n", U32, 2 ** 63),
-    (lambda s: list(s.list("n").values(skip=-1)), "list 'n': scan", "skip", U64, -1),
+    (lambda s: list(s.list("n").values(skip=-1)), "list 'n': values", "skip", U64, -1),
     (lambda s: list(s.log("n").events(limit=-1)), "log 'n'", "limit", U64, -1),
     (lambda s: s.queue("n").scan(limit=-1), "queue 'n': scan", "limit", U64, -1),
     (lambda s: s.pipeline().counter("n").add(2 ** 63), "counter 'n': add", "delta", DELTA, 2 ** 63),
-    (lambda s: s.pipeline().list("n").read(limit=-1), "list 'n': scan", "limit", U64, -1),
+    (lambda s: s.pipeline().list("n").read(limit=-1), "list 'n': read", "limit", U64, -1),
     (lambda s: run(lambda: s.aio.counter("n").add(2 ** 63)), "counter 'n': add", "delta", DELTA, 2 ** 63),
     (lambda s: run(lambda: s.aio.ids("n").take(n=-1)), "ids 'n': take", "n", "1 to 65536", -1),
 ]
@@ -419,16 +419,16 @@ def test_numbers_outside_of_the_types_of_c(call: Callable[[Any], object], where:
 PERMITS = "there is none; name permits to make it"
 #: Calls of structures that do not exist.
 ABSENT: List[Tuple[Callable[[Any], object], str]] = [
-    (lambda s: s.counter("c").read(), "counter 'c': get: no such key"),
-    (lambda s: s.striped_counter("c", 2).read(), "counter 'c': get: no such key"),
+    (lambda s: s.counter("c").read(), "counter 'c': read: no such key"),
+    (lambda s: s.striped_counter("c", 2).read(), "counter 'c': read: no such key"),
     (lambda s: s.table("t").compare_and_set("k", "a", "b"), "table 't': compare_and_set: no such key"),
     (lambda s: s.semaphore("x\x1b").try_acquire(), f"semaphore 'x\\x1b': try_acquire: {PERMITS}"),
     (lambda s: s.semaphore("x").acquire(), f"semaphore 'x': acquire: {PERMITS}"),
     (lambda s: s.semaphore("x").__enter__(), f"semaphore 'x': acquire: {PERMITS}"),
     (lambda s: s.semaphore("x").resize(2), f"semaphore 'x': resize: {PERMITS}"),
-    (lambda s: s.pipeline().counter("c").read().result(), "counter 'c': get: no such key"),
+    (lambda s: s.pipeline().counter("c").read().result(), "counter 'c': read: no such key"),
     (lambda s: s.pipeline().semaphore("x").try_acquire().result(), f"semaphore 'x': try_acquire: {PERMITS}"),
-    (lambda s: run(lambda: s.aio.counter("c").read()), "counter 'c': get: no such key"),
+    (lambda s: run(lambda: s.aio.counter("c").read()), "counter 'c': read: no such key"),
     (lambda s: run(lambda: s.aio.semaphore("x").try_acquire()), f"semaphore 'x': try_acquire: {PERMITS}"),
     (lambda s: run(lambda: s.aio.semaphore("x").acquire()), f"semaphore 'x': acquire: {PERMITS}"),
 ]
