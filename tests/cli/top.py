@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 import unittest
@@ -14,6 +15,7 @@ from fixture import SKIPPED, Fixture, is_possible
 from screen import LIMIT_S, Terminal, has_terminals
 
 MCDS = os.path.abspath(sys.argv[1])
+tempfile.tempdir = "/tmp"  # a line of 80 columns has room for its path
 HOSTILE = "evil\x1b]0;title\x07\x1b[31mname"
 FOOT = "q quit  p pause  s sort  / filter  l log"
 SCREEN = """\

@@ -3,9 +3,11 @@ below the directory in which the command happens to run."""
 
 import os
 import pwd
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from fixture import Fixture
@@ -224,8 +226,10 @@ class DefaultStoreTest(unittest.TestCase):
 
     @unittest.skipUnless(IS_ROOT, "only root may make a program that runs as another user")
     def test_a_program_of_another_user_does_not_trust_the_environment(self):
-        copy = self.folder + "/mcds"
-        subprocess.run(["cp", MCDS, copy], check=True)
+        folder = tempfile.mkdtemp(prefix="mcds-field-", dir="/var/tmp")  # which is seldom mounted nosuid
+        self.addCleanup(shutil.rmtree, folder)
+        os.chmod(folder, 0o755)
+        copy = shutil.copy(MCDS, folder)
         os.chown(copy, 65533, 65533)
         os.chmod(copy, 0o6755)
         home = self.make("home", 0o777)
@@ -233,8 +237,8 @@ class DefaultStoreTest(unittest.TestCase):
         done = subprocess.run([copy, "counter", "add", "x"], cwd=self.work, user=NOBODY, group=NOBODY,
                               extra_groups=[], env=self.environment | {"HOME": home}, text=True,
                               capture_output=True, check=False)
-        if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
-            self.skipTest("the temporary folder is mounted nosuid")
+        if os.statvfs(folder).f_flag & os.ST_NOSUID:
+            self.skipTest("set-uid programs do not work in /var/tmp")
         self.assertEqual(done.returncode, 64, done.stderr)
         self.assertEqual(os.listdir(home), [])
 
