@@ -26,6 +26,7 @@ static const struct saying {
      "its members are not kept; leave --exact and --estimated out"},
     {NULL, "members", MCDS_MEMBERS_EXACT, "its members are kept; give --exact"},
     {NULL, "members", MCDS_MEMBERS_ESTIMATED, "its members are estimated; give --estimated"},
+    {"visitors", "period_ms", 0, "it was made with --period 0, for all time; give that"},
     {"counter", "stripes", 0, "it was made without --stripes; leave that out"},
     {"counter", "copies", 0, "it was made without --exact; leave that out"},
     {"log", "flags", 0, "it was made without --by-arrival; leave the option out"},
@@ -98,7 +99,7 @@ static void write_option(char out[OPTION_CAPACITY], const mcds_error *error)
 
 static void write_value(char out[DURATION_CAPACITY], const char *option, int64_t value)
 {
-    if (is_in_ms(option) && value >= 0)
+    if (is_in_ms(option) && value > 0)
         format_duration((uint64_t)value, out);
     else
         (void)snprintf(out, DURATION_CAPACITY, "%" PRId64, value);

@@ -37,7 +37,8 @@ typedef struct mcds_visitors mcds_visitors;
 
 typedef struct mcds_visitors_options {
     size_t size; /* sizeof(mcds_visitors_options) */
-    /* 1 000 to 31 622 400 000; 0 = one period for all time, without expiry */
+    /* 1 000 to 31 622 400 000; 0 = one period for all time, without expiry. The command `mcds
+     * visitors` and the Python package use 86 400 000, a day, if their users give no period. */
     uint64_t period_ms;
     uint32_t settle_ms; /* clock difference between machines to allow for; 0 = 5 000 */
     mcds_members members;

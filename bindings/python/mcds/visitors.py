@@ -10,9 +10,13 @@ from ._binding import ffi, lib
 from .arguments import as_integer
 from .core import Core, Opened
 from .errors import error_of
-from .plan import (Bytes, Plan, Seconds, Structure, When, as_option_ms, as_short_option_ms,
-                   as_time_ms, awaited, encode_name, new_options, new_sized, started, take_found,
+from .plan import (Bytes, Plan, Seconds, Structure, When, as_ms, as_short_option_ms, as_time_ms,
+                   awaited, encode_name, new_options, new_sized, started, take_found,
                    take_new, waiting)
+
+
+#: That of the command.
+PERIOD_DEFAULT_MS = 86_400_000
 
 
 class Members(enum.IntEnum):
@@ -63,7 +67,10 @@ class OnlineValue:
 
 def open_visitors(core: Core, name: Bytes, *, period: Optional[Seconds] = None,
                   settle: Optional[Seconds] = None, members: Members = Members.NONE) -> Opened:
-    """The number of distinct visitors in each period; without a period, for all time.
+    """The number of distinct visitors in each period.
+
+    period  a day, as for the command `mcds visitors`; 0: one period for all time. All callers must give the same
+    settle  the clocks of two machines never differ by more (5 s)
 
     >>> v = s.visitors("site", period=86400)
     >>> v.hit("alice"), v.hit("alice"), v.hit("bob")
@@ -71,7 +78,8 @@ def open_visitors(core: Core, name: Bytes, *, period: Optional[Seconds] = None,
     >>> v.get().current
     2
     """
-    key = (as_option_ms(period, "period"), as_short_option_ms(settle, "settle"), as_integer(members, "members"))
+    period_ms = PERIOD_DEFAULT_MS if period is None else as_ms(period, "period")  # 0 is all time in C
+    key = (period_ms, as_short_option_ms(settle, "settle"), as_integer(members, "members"))
     options = new_options("mcds_visitors_options", period_ms=key[0], settle_ms=key[1],
                           members=key[2])
     return core.open("visitors", encode_name(name), options, key)

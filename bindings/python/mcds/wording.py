@@ -34,18 +34,20 @@ def seconds(ms: str) -> str:
 
 
 def must_be(found: Match) -> str:
-    """Where 0 selects the default in C, None does in Python."""
+    """Where 0 selects the default in C, None does in Python. A period of 0 is all time in both."""
     wanted = found[2]
     if RANGE.fullmatch(wanted):
         wanted = re.sub(r"\d+", lambda number: seconds(number[0]), wanted) + " seconds"
         wanted = re.sub("^0 to ", "at most ", wanted)
-        wanted = re.sub(r"^0 or (?=\d)", "None or ", wanted)
+        if found[1] != "period_ms":
+            wanted = re.sub(r"^0 or (?=\d)", "None or ", wanted)
     return f"{OPTIONS[found[1]]} must be {wanted}, not {seconds(found[3])}"
 
 
 def differs(found: Match) -> str:
     way_out = "; open it with None" if found[4] else ""
-    return f"{OPTIONS[found[1]]} {seconds(found[2])} s, not {seconds(found[3])} s{way_out}"
+    made, given = (f"{seconds(ms)} s" if ms != "0" else "0" for ms in (found[2], found[3]))
+    return f"{OPTIONS[found[1]]} {made}, not {given}{way_out}"
 
 
 def to_python(reason: str) -> str:

@@ -72,8 +72,8 @@ def test_a_lock_waits_for_a_timedelta(s: mcds.Store) -> None:
     lambda s, span: s.table("t").compare_and_set("k", "v", "w", ttl=span),
     lambda s, span: s.ids("i", spread=span), lambda s, span: s.log("g", late=span),
     lambda s, span: s.log("g", retention=span), lambda s, span: s.log("g", chunk=span),
-    lambda s, span: s.log("g", ahead=span), lambda s, span: s.visitors("v", period=span),
-    lambda s, span: s.visitors("v", settle=span), lambda s, span: s.online("n", width=span),
+    lambda s, span: s.log("g", ahead=span), lambda s, span: s.visitors("v", settle=span),
+    lambda s, span: s.online("n", width=span),
     lambda s, span: s.views("w", lambda *_: 0, lambda *_: None, flush=span)])
 def test_no_time_is_not_the_default(call: Callable[[mcds.Store, Any], object], span: Any) -> None:
     """0 is the default in C. A caller that has computed it means something else."""

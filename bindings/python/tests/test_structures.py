@@ -77,8 +77,21 @@ def test_visitors(s: mcds.Store) -> None:
         assert (value.current, value.closed, value.reborn) == (2, 0, False)
         assert v.get(at + 3600).closed == 2
         assert v.drop(at)
-    anonymous = s.visitors("hits")
+    anonymous = s.visitors("hits", period=0)
     assert anonymous.hit() and anonymous.hit() and anonymous.get().current == 2
+
+
+def test_a_period_of_a_day_and_of_all_time(s: mcds.Store) -> None:
+    at = 1700000000
+    days, ever = s.visitors("days"), s.visitors("ever", period=0)
+    for visitors in (days, ever):
+        assert visitors.hit("ann", at)
+    assert days.hit("ann", at + 86400) and not ever.hit("ann", at + 86400)
+    assert days._opened is s.visitors("days", period=datetime.timedelta(days=1))._opened
+    with pytest.raises(mcds.Invalid, match="it was made with period 0, not 86400 s; open it the same way"):
+        s.visitors("ever").hit("ann")
+    with pytest.raises(mcds.Invalid, match="^visitors 'x': period must be 0 or 1 to 31622400 seconds, not 0.5$"):
+        s.visitors("x", period=0.5)
 
 
 def test_online(s: mcds.Store) -> None:

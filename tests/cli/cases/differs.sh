@@ -22,6 +22,8 @@ set_or_not() { # as differ, of an option without a value
 differ --stripes 2 3 counter add stripes
 differ --stripes 2 3 queue push jobs job --may-lose
 differ --period 1d 7d visitors hit period ann
+differ --period 1d 0 visitors hit days ann
+differ --period 0 1d visitors hit ever ann
 differ --buckets 3 5 online beat buckets ann
 differ --width 1m 2m online beat width ann
 differ --flush-every 1m 2s views hit every page --database lmdb:views
