@@ -145,8 +145,9 @@ MCDS_API MCDS_CHECKED int mcds_counter_made_with(mcds_store *store, const char *
  * Cost:        1. One more for the add that makes the counter, for the first subtraction of a
  *              handle that has not seen the counter, and for a handle's first add to stripes.
  *              EXACT: 0, or that of a flush
- * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all. Not repeated. EXACT with FLUSH_EACH:
- *              counted in the handle; the next flush writes it once */
+ * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all. Not repeated. In a pipeline, the reply
+ *              may also be lost at the deadline of another operation: mcds/pipeline.h. EXACT with
+ *              FLUSH_EACH: counted in the handle; the next flush writes it once */
 MCDS_API MCDS_CHECKED int mcds_counter_add(mcds_counter *counter, int64_t delta,
                                            int64_t *value_out);
 MCDS_API MCDS_CHECKED int mcds_counter_add_start(mcds_counter *counter, int64_t delta,

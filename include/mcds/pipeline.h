@@ -19,6 +19,13 @@ extern "C" {
  * same array, run one after another. The timeout of an operation begins at its start. If an
  * operation cannot run in time, it returns MCDS_TIMEOUT and has changed nothing.
  *
+ * The operations of a pipeline share the connections to a memcached server. If one of them has no
+ * reply at its deadline, its connection is closed, because the server may be gone. The replies to
+ * other operations that were sent on this connection are then lost, although these operations still
+ * have time. Reads, and changes that are safe to repeat, are sent again until their own timeout.
+ * Other changes, such as mcds_counter_add, end with MCDS_AMBIGUOUS, and the sentence of
+ * mcds_errmsg names this cause.
+ *
  * Drive each pipeline that has operations in flight: call mcds_pipeline_next or _poll until it is
  * idle. Calls, and operations of other pipelines, may wait for these operations if they use the
  * same handle of a table, a set or a queue, or the same exact counter. If nobody drives the

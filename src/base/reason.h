@@ -16,8 +16,7 @@
       "it was made by an older version of mcds, in a form that this one does not read: dump "  \
       "and drop it with that version, then load it with this one")                            \
     X(FOREIGN, FOREIGN, "its key holds something that mcds did not write")                     \
-    X(DROPPED_MEANWHILE, GONE,                                                                 \
-      "it was dropped, or the store lost it, while this was under way")                        \
+    X(DROPPED_MEANWHILE, GONE, "it was dropped, or the store lost it, while this was under way") \
     X(KEY_REWRITTEN, CONTENDED, "its key is being rewritten by others")                        \
     X(NO_MEMORY_TO_REWRITE, NO_MEMORY, "this process has no memory to rewrite its key")        \
     X(ITS_KEY_VANISHES, CONTENDED, "its key vanishes again and again")                         \
@@ -113,8 +112,7 @@
     X(NO_TOKEN, ARGUMENT_MISSING, "CAS needs a token")                                         \
     E(CONNECTION_REFUSED, CONNECTION_REFUSED, ECONNREFUSED,                                    \
       "connection refused: no server listens there")                                           \
-    E(CONNECTION_CLOSED, CONNECTION_CLOSED, ECONNRESET,                                        \
-      "the server has closed the connection")                                                  \
+    E(CONNECTION_CLOSED, CONNECTION_CLOSED, ECONNRESET, "the server has closed the connection") \
     E(NOT_ACCEPTING, SERVER_SILENT, EAGAIN,                                                    \
       "the server accepts no connections: it is stopped or overloaded")                        \
     E(NO_SOCKET_FILE, NO_SOCKET_FILE, ENOENT, "no such socket file: no server listens there")  \
@@ -191,6 +189,8 @@
     X(NO_MEMORY_FOR_A_CONNECTION, NO_MEMORY, "no memory for a connection")                     \
     X(NO_ANSWER_AT_ALL, SERVER_SILENT, "no answer")                                            \
     X(NO_ANSWER, SERVER_SILENT, "no answer before the deadline")                               \
+    X(NO_ANSWER_TO_OTHER, SERVER_SILENT,                                                       \
+      "the connection was closed: another operation had no answer before its deadline")        \
     X(NOT_ANSWERING, SERVER_SILENT,                                                            \
       "connected, but it does not answer: it is stopped or overloaded, or is not memcached")   \
     X(TEXT_UNANSWERED, SERVER_SILENT,                                                          \

@@ -12,6 +12,7 @@
 
 #include "base/environment.h"
 #include "base/hash/hash.h"
+#include "mcds.h"
 #include "store/store.h"
 #include "support/fake_server.h"
 
@@ -344,6 +345,79 @@ static void a_late_batch_takes_only_itself_along(void **state)
     free(large);
 }
 
+/* Two batches were sent. The connection ends at the deadline of one, and the reply to the other, which
+ * still has time, is lost with it. Its reason names that cause, and no deadline of its own. */
+static void a_late_batch_ends_what_was_sent_with_it(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_PROBED, NULL},    {FAKE_EXPECT, "mg a"}, {FAKE_SEND, "EN O#1\r\n"},
+        {FAKE_EXPECT, "ms b "}, {FAKE_STALL, NULL},    {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_request first = request_of(MCDS_GET, "a", "");
+    assert_int_equal(ask(store, &first, 1), MCDS_OUT_MISS); /* connected, from then on */
+    mcds_request sets[] = {request_of(MCDS_SET, "a", "1"), request_of(MCDS_SET, "b", "2")};
+    mcds_batch other = {.requests = &sets[1], .count = 1, .deadline_ns = in_ms(PATIENCE_MS)};
+    mcds_batch late = {
+        .requests = &sets[0], .count = 1, .deadline_ns = in_ms(500), .next = &other};
+    struct mcds__session *session;
+    assert_int_equal(mcds__session_take(store, 0, &session), MCDS_OK);
+    mcds__session_submit(session, &late);
+    mcds_batch *done = mcds__session_collect(session, in_ms(PATIENCE_MS));
+    mcds__session_give(store, session);
+    assert_ptr_equal(done, &late);
+    assert_ptr_equal(done->next, &other);
+    assert_int_equal(sets[0].reply.outcome, MCDS_OUT_UNKNOWN);
+    assert_string_equal(sets[0].reply.detail->text, "no answer before the deadline");
+    assert_int_equal(sets[1].reply.outcome, MCDS_OUT_UNKNOWN);
+    assert_string_equal(sets[1].reply.detail->text,
+                        "the connection was closed: another operation had no answer before "
+                        "its deadline");
+    close_store(store, server);
+}
+
+/* The same in a pipeline. An add that was sent with the late one is not repeated, so it is in doubt
+ * before its own deadline. A get is sent again. */
+static void a_late_operation_leaves_others_in_doubt(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_PROBED, NULL},  {FAKE_EXPECT, "ma "},      {FAKE_EXPECT, "ma "},
+        {FAKE_EXPECT, "mg "}, {FAKE_STALL, NULL},        {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg "}, {FAKE_SEND, "EN O#1\r\n"}, {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_counter *counters[3];
+    mcds_pipeline *pipeline = NULL;
+    mcds_completion done;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    assert_int_equal(mcds_pipeline_open(store, NULL, &pipeline), MCDS_OK);
+    for (int i = 0; i < 3; i++) {
+        const char name[] = {(char)('a' + i), '\0'};
+        assert_int_equal(mcds_counter_open(store, name, NULL, &counters[i]), MCDS_OK);
+    }
+    mcds_limit_timeout(store, 500);
+    assert_int_equal(mcds_counter_add_start(counters[0], 1, NULL, pipeline, 0), MCDS_OK);
+    mcds_limit_timeout(store, 0);
+    assert_int_equal(mcds_counter_add_start(counters[1], 1, NULL, pipeline, 1), MCDS_OK);
+    assert_int_equal(mcds_counter_get_start(counters[2], &value, pipeline, 2), MCDS_OK);
+    for (uint64_t tag = 0; tag < 3; tag++) {
+        assert_int_equal(mcds_pipeline_next(pipeline, &done), MCDS_OK);
+        assert_int_equal(done.tag, tag);
+        assert_int_equal(done.result, tag < 2 ? MCDS_AMBIGUOUS : MCDS_NOT_FOUND);
+        if (tag == 1)
+            assert_non_null(strstr(mcds_errmsg(), "another operation had no answer"));
+    }
+    mcds_pipeline_close(pipeline);
+    for (int i = 0; i < 3; i++)
+        mcds_counter_close(counters[i]);
+    close_store(store, server);
+}
+
 static void no_random(void *self, void *out, size_t length)
 {
     (void)self;
@@ -480,6 +554,8 @@ int main(void)
         cmocka_unit_test(a_server_that_became_a_proxy_is_asked_one_by_one),
         cmocka_unit_test(nothing_of_a_batch_overtakes_what_is_unknown),
         cmocka_unit_test(a_late_batch_takes_only_itself_along),
+        cmocka_unit_test(a_late_batch_ends_what_was_sent_with_it),
+        cmocka_unit_test(a_late_operation_leaves_others_in_doubt),
         cmocka_unit_test(a_late_batch_is_late_on_every_connection),
         cmocka_unit_test(a_batch_goes_on_where_other_servers_are_gone),
         cmocka_unit_test(what_is_refused_one_by_one_waits_for_nothing),

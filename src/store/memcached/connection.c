@@ -36,17 +36,28 @@ void mcds__connection_close(struct mcds__connection *connection)
     connection->held = 0;
 }
 
-/* The connection has ended, and its first `lost` requests with it. */
+/* The reason for a request that ends with its connection. */
+static const mcds_reason *why_ended(const mcds_batch *batch, const mcds_reason *trouble,
+                                    int64_t late_ns)
+{
+    return batch->deadline_ns <= late_ns ? MCDS__WHY(NO_ANSWER) : trouble;
+}
+
+/* The connection has ended, and its first `lost` requests with it. Those with a deadline up to
+ * late_ns had no answer in time; the trouble is that of the others. */
 static void end_connection(struct mcds__connection *connection, uint32_t lost,
-                           const mcds_reason *trouble)
+                           const mcds_reason *trouble, int64_t late_ns)
 {
     uint64_t sent = connection->socket.sent;
     const mcds_batch *batch = lost > 0 ? mcds__queue_at(connection, lost - 1)->batch : NULL;
     mcds__connection_close(connection);
     connection->encoded = 0;
-    mcds__queue_answer_lost(connection, lost, sent, MCDS_OUT_UNSENT, trouble);
+    for (; lost > 0; lost--)
+        mcds__queue_answer_lost(
+            connection, 1, sent, MCDS_OUT_UNSENT,
+            why_ended(mcds__queue_at(connection, 0)->batch, trouble, late_ns));
     if (batch != NULL)
-        mcds__queue_give_up_rest(connection, batch, trouble);
+        mcds__queue_give_up_rest(connection, batch, why_ended(batch, trouble, late_ns));
 }
 
 /* Connecting failed, or the connection ended. */
@@ -54,7 +65,7 @@ static void memcached_connection_fail(struct mcds__connection *connection,
                                       const mcds_reason *trouble)
 {
     if (connection->state == CONNECTION_READY) {
-        end_connection(connection, connection->encoded, trouble);
+        end_connection(connection, connection->encoded, trouble, INT64_MIN);
         return;
     }
     if (trouble->cause == MCDS_CAUSE_TLS || trouble->cause == MCDS_CAUSE_CERTIFICATE)
@@ -424,7 +435,8 @@ void mcds__connection_expire(struct mcds__connection *connection, int64_t now_ns
     if (connection->state == CONNECTION_PROBING && connection->deadline_ns <= now_ns)
         memcached_connection_fail(connection, mcds__probe_silence(connection));
     if (has_late(connection, now_ns)) {
-        end_connection(connection, count_begun(connection), MCDS__WHY(NO_ANSWER));
+        end_connection(connection, count_begun(connection), MCDS__WHY(NO_ANSWER_TO_OTHER),
+                       now_ns);
         expire_waiting(connection, now_ns);
     }
 }
