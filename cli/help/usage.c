@@ -55,6 +55,8 @@ void write_range_of(const struct parameter *parameter, char out[RANGE_MAX])
     } else if (parameter->kind == KIND_NUMBER && parameter->max < UINT32_MAX) {
         (void)snprintf(out, RANGE_MAX, "; %" PRIu64 " to %" PRIu64, parameter->min,
                        parameter->max);
+    } else if (parameter->kind == KIND_TEXT && parameter->max > 0) {
+        (void)snprintf(out, RANGE_MAX, "; at most %" PRIu64 " bytes", parameter->max);
     }
 }
 

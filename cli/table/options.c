@@ -230,7 +230,8 @@ const struct parameter options[OPTION_COUNT] = {
         "continue a load of the same dump that was interrupted, even killed: what it has begun "
         "and not finished is dropped and loaded again; without such a load, begin"),
     [OPTION_TAG] = TAG("tag",
-                       "a tag of the value; forget takes one, get and hold also several"),
+                       "a tag of the value, 1 to 1024 bytes; forget takes one, get and hold up "
+                       "to 16"),
     [OPTION_STALE] = TIME(
         NONE, "stale", "TIME", 1, 30 * DAY_MS,
         "how long to print the value after its ttl, while one caller runs COMMAND (0)"),

@@ -68,7 +68,10 @@ const struct verb queue_verbs[] = {
      .help = "Claim the first job that is due, for the time of --visible, and print its "
              "RECEIPT, a tab and the job. Exits with 1 if no job is due. 'queue done' and "
              "'queue again' end the claim, and 'queue longer' extends it. If none of them is "
-             "run in time, the job is handed out again."},
+             "run in time, the job is handed out again. If the store has lost parts of the "
+             "queue, next passes over them and reports the loss on standard error; the exit "
+             "code is still 0 with a job, and 1 if none is due. Exits with 79, without a "
+             "job, if the store has lost the list of the parts, or more than 64 parts."},
     {.word = "done",
      .arguments = takes_receipt,
      .overlap = OVERLAP_FREELY,

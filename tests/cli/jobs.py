@@ -393,6 +393,23 @@ class QueueTest(ProcessTest):
         self.queue("drop", "q")
         self.queue("count", "q", code=1)
 
+    def next_past_a_loss(self, delay):
+        """What next prints after the store has lost the first part; None: the list of the parts was in the same key."""
+        jobs = [f"{i:0100}" for i in range(600)]
+        self.queue("push", "q", LOSE, "--delay", delay, *jobs)
+        self.wait_until(lambda: self.evict(jobs[0]))
+        done = self.run_to_end("queue", "next", "q", LOSE)
+        self.queue("drop", "q")
+        return None if "the list of its parts is gone" in done.stderr else done
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file loses no part")
+    def test_next_passes_over_a_part_that_is_lost(self):
+        """It reports the loss on standard error only: its exit code says whether it has claimed a job."""
+        for delay, code in (("0", 0), ("1h", 1)):
+            done = next(filter(None, (self.next_past_a_loss(delay) for _ in range(30))))
+            self.assertEqual((done.returncode, bool(done.stdout)), (code, code == 0), done)
+            self.assertRegex(done.stderr, r"^mcds: queue 'q': next: [^\n]*the store has lost jobs of it, or all: ")
+
     def lose_list(self, jobs):
         """Whether the queue has lost the list of its parts and has jobs. Deletes one key after the other that has no
         job."""

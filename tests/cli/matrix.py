@@ -139,6 +139,16 @@ class MatrixTest(unittest.TestCase):
                     self.check_failure(done, USAGE)
                     self.assertIn(f"{option} is for a command", done.stderr)
 
+    def test_the_longest_text_of_an_option_is_in_the_help(self):
+        """A text of this length is accepted, and one byte more is refused."""
+        for words, option, most in ((["lock", "x"], "--label", 200), (["semaphore", "run", "x", "--permits", "1"], "--label", 200),
+                                    (["leader", "run", "x", "--once"], "--label", 200), (["once", "x"], "--in", 1024)):
+            manual = " ".join(self.mcds("help", *words[:1 if words[1] == "x" else 2]).stdout.split())
+            self.assertRegex(manual, rf"{option} [A-Z]+ [^;]*(\([^)]*\))?; at most {most} bytes")
+            for length, status in (most, 0), (most + 1, USAGE):
+                done = self.mcds(*words, option, "x" * length, "--", "true")
+                self.assertEqual(done.returncode, status, done)
+
     def test_an_argument_that_is_missing(self):
         for words, arguments, _ in self.each(and_watch=True):
             if arguments and words != ["top"]:
