@@ -52,7 +52,11 @@ extern "C" {
  * the queue is dropped, and mcds_queue_made_with does too. mcds_queue_scan and mcds_queue_dead
  * visit the jobs that are kept: drop the queue, and push them again. The keys of parts are made in
  * advance. If the store has lost the key of a part that no push has used yet, the next push uses
- * the part after it, and no claim or scan reports a loss.
+ * the part after it, and no claim or scan reports a loss. If the store has lost the whole queue, for
+ * instance because a memcached was restarted, the first call of a handle that has used the queue
+ * returns MCDS_LOST and changes nothing. A call that may have changed the lost queue returns
+ * MCDS_AMBIGUOUS, and the next call returns MCDS_LOST. Then there is no queue: claims and reads
+ * return MCDS_NOT_FOUND, and the next push makes the queue again. A new handle reports no loss.
  *
  *     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
  *     mcds_job job = MCDS_JOB_INIT;
@@ -293,7 +297,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_dead_start(mcds_queue *queue, mcds_byt
  *              MCDS_LOST       the store has lost a part of the queue. Its jobs are gone, and the
  *                              next call passes over it. Or the store has lost the entry that lists
  *                              the parts: later calls return MCDS_LOST too, until the queue is
- *                              dropped
+ *                              dropped. Or the store has lost the whole queue: see above
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_NO_MEMORY  a job may have been claimed although the caller did not get it. It
  *                              is handed out again when the claim ends
@@ -395,7 +399,9 @@ typedef struct mcds_queue_counts {
  *              MCDS_NOT_FOUND  no such queue: all counts are 0
  *              MCDS_LOST       some jobs are lost, and the rest was counted. Until the queue is
  *                              dropped, each further call returns MCDS_LOST too: the store does
- *                              not show whether a dead job was lost
+ *                              not show whether a dead job was lost. If the store has lost the
+ *                              whole queue, all counts are 0, and further calls return
+ *                              MCDS_NOT_FOUND
  *              After another failure nothing was written to *counts_out.
  * Cost:        1 per 64 keys; a key has about 8 KB
  * Lifetime:    *counts_out must live until X_start's pipeline has returned the tag
@@ -434,7 +440,7 @@ typedef bool (*mcds_queue_scan_cb)(void *context, const mcds_queue_entry *entry)
  *              MCDS_NOT_FOUND  no such queue
  *              MCDS_LOST       a part is gone, and the rest was visited; or the entry that lists
  *                              the parts is gone, and the jobs that are kept were visited part by
- *                              part, the parts in no order
+ *                              part, the parts in no order; or the whole queue is gone
  *              After another failure some jobs may have been visited.
  * Cost:        2, and 1 for each part of about 256 jobs or 8 KB. A handle's first call takes 1
  *              more. Without the entry that lists the parts: as mcds_queue_count. The timeout

@@ -1,5 +1,5 @@
-/* Sets and tables that the store has lost as a whole: a handle that has seen one reports that
- * once, whatever it calls first, and then uses what is there. A drop is no loss. */
+/* Structures that the store has lost as a whole. A handle that has seen a set, a table or a queue
+ * reports that once, whatever it calls first, and then uses what is there. A drop is no loss. */
 #include "structures/suite.h"
 
 #define KEYS_MAX 512
@@ -521,6 +521,242 @@ static void an_estimate_that_is_lost_is_counted_again(struct suite *suite)
     }
 }
 
+enum queue_verb { COUNT, DEAD, QUEUE_SCAN, NEXT, PUSH, QUEUE_VERBS };
+
+static bool see_job(void *context, const mcds_queue_entry *entry)
+{
+    return see_nothing(context, entry->job, 1);
+}
+
+static int call_queue(struct suite *suite, mcds_queue *queue, enum queue_verb verb)
+{
+    mcds_queue_counts counts = MCDS_QUEUE_COUNTS_INIT;
+    mcds_job job = MCDS_JOB_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    uint32_t seen = 0;
+    int result;
+    switch (verb) {
+    case COUNT:
+        return CALL(suite, mcds_queue_count, queue, &counts);
+    case DEAD:
+        return CALL(suite, mcds_queue_dead, queue, 0, see_job, &seen);
+    case QUEUE_SCAN:
+        return CALL(suite, mcds_queue_scan, queue, 0, see_job, &seen);
+    case NEXT:
+        result = CALL(suite, mcds_queue_next, queue, 0, &job, &value);
+        mcds_value_free(&value);
+        return result;
+    default:
+        return CALL(suite, mcds_queue_push, queue, mcds_text("c"), 0);
+    }
+}
+
+static mcds_queue *open_queue(struct suite *suite, const char *name)
+{
+    mcds_queue *queue = NULL;
+    mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
+    options.flags = MCDS_QUEUE_MAY_LOSE;
+    int result = mcds_queue_open(suite->store, name, &options, &queue);
+    skip_if_unsupported(result);
+    CHECK_RESULT(MCDS_OK, result);
+    return queue;
+}
+
+static void play_queue(struct suite *suite, enum fate fate)
+{
+    mcds_queue_options made = MCDS_QUEUE_OPTIONS_INIT;
+    for (enum queue_verb verb = COUNT; verb < QUEUE_VERBS; verb++) {
+        const char *name = fresh_name(suite, "queue");
+        mcds_queue *queue = open_queue(suite, name);
+        CHECK(MCDS_OK, suite, mcds_queue_push, queue, mcds_text("a"), 0);
+        CHECK(MCDS_OK, suite, mcds_queue_push, queue, mcds_text("b"), 0);
+        CHECK_RESULT(MCDS_OK, call_queue(suite, queue, NEXT));
+        if (fate == LOST)
+            lose(suite, MCDS__TAG_QUEUE, name);
+        else
+            CHECK(MCDS_OK, suite, mcds_queue_drop, queue);
+        if (fate == LOST)
+            CHECK_RESULT(MCDS_LOST, call_queue(suite, queue, verb));
+        if (fate == LOST && mcds_last_error()->cause != MCDS_CAUSE_GONE)
+            fail_msg("%s", mcds_errmsg());
+        CHECK_RESULT(MCDS_NOT_FOUND, mcds_queue_made_with(suite->store, name, &made));
+        CHECK_RESULT(verb == PUSH ? MCDS_OK : MCDS_NOT_FOUND, call_queue(suite, queue, verb));
+        if (verb == PUSH)
+            CHECK_RESULT(MCDS_OK, call_queue(suite, queue, NEXT));
+        mcds_queue_close(queue);
+    }
+}
+
+static void a_queue_that_is_lost_is_reported_once(struct suite *suite)
+{
+    skip_without_listing(suite);
+    play_queue(suite, LOST);
+}
+
+static void a_queue_that_is_dropped_is_not_lost(struct suite *suite)
+{
+    play_queue(suite, DROPPED);
+}
+
+/* What the value and the flags of a key were. */
+struct kept_key {
+    uint8_t bytes[1 << 17];
+    size_t length;
+    uint32_t flags;
+};
+
+static void put_back(struct suite *suite, const struct raw_key *key,
+                     const struct kept_key *kept)
+{
+    mcds_request request = {.command = MCDS_SET,
+                            .key = mcds__key_bytes(&key->key),
+                            .route = mcds__key_bytes(&key->route),
+                            .value = {kept->bytes, kept->length},
+                            .flags = kept->flags};
+    mcds_batch batch = {.requests = &request,
+                        .count = 1,
+                        .deadline_ns = mcds__monotonic_ns(&suite->fake.env) + 60 * NS_PER_S};
+    mcds__store_execute(suite->store, 0, &batch);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
+}
+
+/* The store loses the key that has the list of the parts. The others are put back. */
+static void lose_list(struct suite *suite, const char *name)
+{
+    static struct listing listing;
+    static struct kept_key kept;
+    struct raw_key root = raw_key(suite, MCDS__TAG_QUEUE, name, -1);
+    listing = (struct listing){.root = root.key};
+    mcds_bytes every = {root.key.bytes, strlen(mcds__store_ns(suite->store)) + 1};
+    CHECK_RESULT(MCDS_OK, mcds__store_keys(suite->store, every, list_key, &listing));
+    for (size_t i = 0; i < listing.count; i++) {
+        mcds_queue_options made = MCDS_QUEUE_OPTIONS_INIT;
+        struct raw_key key = {listing.keys[i], listing.keys[i]};
+        if (listing.keys[i].length == root.key.length)
+            continue;
+        if (!raw_read(suite, &key, kept.bytes, sizeof kept.bytes, &kept.length)) {
+            key.route = root.key;
+            assert_true(raw_read(suite, &key, kept.bytes, sizeof kept.bytes, &kept.length));
+        }
+        kept.flags = raw_flags(suite, &key);
+        assert_int_equal(raw_delete(suite, &key), MCDS_OUT_OK);
+        if (mcds_queue_made_with(suite->store, name, &made) == MCDS_LOST)
+            return;
+        put_back(suite, &key, &kept);
+    }
+    fail_msg("no key has the list");
+}
+
+/* No call can claim or push, but the scan visits the jobs in the keys that are left. */
+static void a_queue_without_its_list_keeps_jobs(struct suite *suite)
+{
+    skip_without_listing(suite);
+    char job[1000];
+    uint32_t kept = 0;
+    memset(job, 'j', sizeof job);
+    for (int tries = 0; tries < 20 && kept == 0; tries++) {
+        const char *name = fresh_name(suite, "queue");
+        mcds_queue *queue = open_queue(suite, name);
+        mcds_queue_counts counts = MCDS_QUEUE_COUNTS_INIT;
+        for (int i = 0; i < 80; i++)
+            CHECK_RESULT(MCDS_OK, mcds_queue_push(queue, (mcds_bytes){job, sizeof job}, 0));
+        lose_list(suite, name);
+        mcds_queue *fresh = open_queue(suite, name);
+        for (int again = 0; again < 2; again++) {
+            kept = 0;
+            CHECK(MCDS_LOST, suite, mcds_queue_scan, fresh, 0, see_job, &kept);
+            CHECK(MCDS_LOST, suite, mcds_queue_count, fresh, &counts);
+            assert_int_equal(kept, counts.waiting);
+            CHECK_RESULT(MCDS_LOST, call_queue(suite, fresh, NEXT));
+            CHECK_RESULT(MCDS_LOST, call_queue(suite, fresh, PUSH));
+        }
+        assert_in_range(kept, 0, 80);
+        CHECK(MCDS_OK, suite, mcds_queue_drop, fresh);
+        mcds_queue_close(fresh);
+        mcds_queue_close(queue);
+    }
+    assert_true(kept > 0);
+}
+
+static int load_none(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    (void)context;
+    (void)page;
+    (void)upto_slot;
+    *views_out = 0;
+    return 0;
+}
+
+static int save_none(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    (void)context;
+    (void)page;
+    (void)slot;
+    (void)views;
+    return 0;
+}
+
+/* The rest of the table: these report no loss to a caller that holds nothing. */
+static void what_is_taken_or_counted_begins_again(struct suite *suite)
+{
+    skip_without_listing(suite);
+    mcds_bytes key = mcds_text("k");
+    mcds_limit_options limits = MCDS_LIMIT_OPTIONS_INIT;
+    mcds_once_options strict = MCDS_ONCE_OPTIONS_INIT;
+    mcds_views_options places = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_limit_value left = MCDS_LIMIT_VALUE_INIT;
+    mcds_once_value state = MCDS_ONCE_VALUE_INIT;
+    mcds_once_run run = MCDS_ONCE_RUN_INIT, done = MCDS_ONCE_RUN_INIT,
+                  next = MCDS_ONCE_RUN_INIT;
+    mcds_value result = MCDS_VALUE_INIT;
+    mcds_limit *limit;
+    mcds_once *once;
+    mcds_ids *ids;
+    mcds_views *views;
+    uint64_t first, second;
+    int32_t code;
+    int64_t count;
+    limits.rate_count = 1;
+    limits.rates[0] = (mcds_rate){5, 3600000, 0};
+    strict.flags = MCDS_ONCE_STRICT;
+    places.load = load_none;
+    places.save = save_none;
+    int opened = mcds_once_open(suite->store, fresh_name(suite, "o"), &strict, &once);
+    skip_if_unsupported(opened);
+    CHECK_RESULT(MCDS_OK, opened);
+    CHECK_RESULT(MCDS_OK,
+                 mcds_limit_open(suite->store, fresh_name(suite, "r"), &limits, &limit));
+    CHECK_RESULT(MCDS_OK, mcds_ids_open(suite->store, fresh_name(suite, "i"), NULL, &ids));
+    CHECK_RESULT(MCDS_OK,
+                 mcds_views_open(suite->store, fresh_name(suite, "v"), &places, &views));
+    CHECK_RESULT(MCDS_OK, mcds_limit_take(limit, key, 5, 0, &left));
+    CHECK_RESULT(MCDS_OK, mcds_once_begin(once, key, key, 0, &run, &result, &code));
+    CHECK_RESULT(MCDS_OK, mcds_once_begin(once, mcds_text("d"), key, 0, &done, &result, &code));
+    CHECK_RESULT(MCDS_OK, mcds_once_finish(once, &done, 0, key));
+    CHECK_RESULT(MCDS_OK, mcds_ids_take(ids, 1, &first));
+    CHECK_RESULT(MCDS_OK, mcds_views_hit(views, "/", 7));
+    lose_all(suite);
+    CHECK_RESULT(MCDS_OK, mcds_limit_get(limit, key, &left));
+    assert_int_equal(left.remaining, 5);
+    CHECK_RESULT(MCDS_OK, mcds_limit_take(limit, key, 5, 0, &left));
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_once_get(once, mcds_text("d"), &state, &result));
+    CHECK_RESULT(MCDS_LOST, mcds_once_finish(once, &run, 0, key));
+    CHECK_RESULT(MCDS_OK, mcds_once_begin(once, key, key, 0, &next, &result, &code));
+    assert_true(next.mine);
+    CHECK_RESULT(MCDS_OK, mcds_ids_take(ids, MCDS_IDS_TAKE_MAX, &second));
+    assert_true(second > first);
+    CHECK_RESULT(MCDS_OK, mcds_views_get(views, "/", &count));
+    assert_int_equal(count, 0);
+    CHECK_RESULT(MCDS_OK, mcds_views_hit(views, "/", 2));
+    CHECK_RESULT(MCDS_OK, mcds_views_get(views, "/", &count));
+    assert_int_equal(count, 2);
+    mcds_value_free(&result);
+    mcds_views_close(views);
+    mcds_ids_close(ids);
+    mcds_limit_close(limit);
+    mcds_once_close(once);
+}
+
 static const struct suite_case cases[] = {
     CASE(a_set_that_is_lost_is_reported_once),
     CASE_ONCE(a_set_of_many_keys_that_is_lost_is_reported_once),
@@ -529,7 +765,11 @@ static const struct suite_case cases[] = {
     CASE(a_table_that_is_dropped_is_not_lost),
     CASE_TWICE(a_drop_after_the_loss_finds_nothing),
     CASE_TWICE(a_drop_of_long_ago_is_not_a_loss),
+    CASE(a_queue_that_is_lost_is_reported_once),
+    CASE(a_queue_that_is_dropped_is_not_lost),
+    CASE_TWICE(a_queue_without_its_list_keeps_jobs),
     CASE_ONCE(what_each_structure_answers),
+    CASE_ONCE(what_is_taken_or_counted_begins_again),
     CASE_ONCE(members_that_are_counted_again_are_reborn),
     CASE_ONCE(an_estimate_that_is_lost_is_counted_again),
 };
