@@ -1,5 +1,6 @@
-/* A program that does not run for longer than its timeouts, as on a loaded machine, and then
- * reads: replies that have arrived meanwhile count. */
+/* Event loops and the clock. A program does not run for longer than its timeouts, as on a loaded
+ * machine, and then reads: replies that have arrived meanwhile count. A program that sleeps until it
+ * is told to look has something to do when it looks. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,8 @@
 
 #define NS_PER_S INT64_C(1000000000)
 #define LOOKS_MAX 100
+/* Longer than an operation sleeps between two tries, and shorter than a server may take. */
+#define SLEEP_NS (NS_PER_S / 5)
 
 static struct fixture *fixture;
 static mcds_env env;
@@ -93,11 +96,59 @@ static void an_answer_that_is_there_counts(void **state)
     mcds_close(store);
 }
 
+/* Run the loop of mcds/poll.h until the operation has ended. A short sleep takes no time: the clock
+ * advances. Returns the turns that began with a time which had passed, as the turn before. */
+static uint32_t count_idle_turns(mcds_pipeline *pipeline, int *result)
+{
+    mcds_completion done;
+    uint32_t idle = 0;
+    int64_t passed_ns = 0;
+    while ((*result = mcds_pipeline_poll(pipeline, &done)) == MCDS_PENDING) {
+        mcds_wait wait = MCDS_WAIT_INIT;
+        mcds_pipeline_prepare(pipeline, &wait);
+        int64_t left_ns = wait.wake_ns - shifted_ns(NULL);
+        idle += wait.wake_ns > 0 && wait.wake_ns == passed_ns;
+        passed_ns = left_ns <= 0 ? wait.wake_ns : 0;
+        struct pollfd polled = {.fd = wait.fd, .events = POLLIN};
+        if (left_ns > SLEEP_NS)
+            assert_true(poll(&polled, 1, wait.timeout_ms) >= 0);
+        else if (left_ns > 0)
+            skipped_ns += left_ns;
+    }
+    *result = *result == MCDS_OK ? done.result : *result;
+    return idle;
+}
+
+static void a_loop_sleeps_while_its_operation_sleeps(void **state)
+{
+    mcds_store *store = open_store("connect_timeout=1000&timeout=5000");
+    mcds_pipeline *pipeline;
+    mcds_lock *lock;
+    mcds_lock_options options = MCDS_LOCK_OPTIONS_INIT;
+    mcds_lease held = MCDS_LEASE_INIT;
+    mcds_lease wanted = MCDS_LEASE_INIT;
+    int result;
+    (void)state;
+    assert_int_equal(MCDS_OK, mcds_pipeline_open(store, NULL, &pipeline));
+    options.lease_ms = 60000;
+    assert_int_equal(MCDS_OK, mcds_lock_open(store, "a loop", &options, &lock));
+    assert_int_equal(MCDS_OK, mcds_lock_try_acquire(lock, &held));
+    assert_int_equal(MCDS_OK, mcds_lock_acquire_start(lock, 20000, &wanted, pipeline, 0));
+    uint32_t idle = count_idle_turns(pipeline, &result);
+    assert_int_equal(MCDS_BUSY, result);
+    assert_int_equal(0, idle);
+    mcds_pipeline_close(pipeline);
+    assert_int_equal(MCDS_OK, mcds_lock_release(lock, &held));
+    mcds_lock_close(lock);
+    mcds_close(store);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_is_made_by_a_program_that_is_late),
         cmocka_unit_test(an_answer_that_is_there_counts),
+        cmocka_unit_test(a_loop_sleeps_while_its_operation_sleeps),
     };
     fixture = fixture_or_exit(argc, argv);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -290,10 +290,13 @@ int mcds__memcached_session_watch(void *state, int64_t *wake_ns_out)
     if (session->watcher < 0)
         session->watcher = mcds__socket_watcher();
     bool is_watched = true;
-    *wake_ns_out = session->done != NULL ? 0 : session->deadline_ns;
+    /* Without a pending batch, collect does nothing, also when a deadline passes. */
+    *wake_ns_out = session->done != NULL  ? 0
+                   : session->pending > 0 ? session->deadline_ns
+                                          : INT64_MAX;
     for (uint32_t i = 0; i < session->connection_count; i++) {
         struct mcds__connection *connection = &session->connections[i];
-        bool busy = mcds__connection_is_busy(connection);
+        bool busy = session->pending > 0 && mcds__connection_is_busy(connection);
         if (busy && connection->state != CONNECTION_READY &&
             connection->deadline_ns < *wake_ns_out)
             *wake_ns_out = connection->deadline_ns;
