@@ -20,11 +20,12 @@ extern "C" {
  * operation cannot run in time, it returns MCDS_TIMEOUT and has changed nothing.
  *
  * The operations of a pipeline share the connections to a memcached server. If one of them has no
- * reply at its deadline, its connection is closed, because the server may be gone. The replies to
- * other operations that were sent on this connection are then lost, although these operations still
- * have time. Reads, and changes that are safe to repeat, are sent again until their own timeout.
- * Other changes, such as mcds_counter_add, end with MCDS_AMBIGUOUS, and the sentence of
- * mcds_errmsg names this cause.
+ * reply at its deadline, its connection is closed, because the server may be gone. The same
+ * happens after half of the timeout of an operation that may be sent again: the other half is for
+ * its second try. The replies to other operations that were sent on this connection are then lost,
+ * although these operations still have time. Reads, and changes that are safe to repeat, are sent
+ * again until their own timeout. Other changes, such as mcds_counter_add, end with MCDS_AMBIGUOUS,
+ * and the sentence of mcds_errmsg names this cause.
  *
  * Drive each pipeline that has operations in flight: call mcds_pipeline_next or _poll until it is
  * idle. Calls, and operations of other pipelines, may wait for these operations if they use the

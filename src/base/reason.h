@@ -190,7 +190,7 @@
     X(NO_ANSWER_AT_ALL, SERVER_SILENT, "no answer")                                            \
     X(NO_ANSWER, SERVER_SILENT, "no answer before the deadline")                               \
     X(NO_ANSWER_TO_OTHER, SERVER_SILENT,                                                       \
-      "the connection was closed: another operation had no answer before its deadline")        \
+      "the connection was closed: another operation had no answer in time")                    \
     X(NOT_ANSWERING, SERVER_SILENT,                                                            \
       "connected, but it does not answer: it is stopped or overloaded, or is not memcached")   \
     X(TEXT_UNANSWERED, SERVER_SILENT,                                                          \
