@@ -84,7 +84,8 @@
  *              MCDS_IO           the store refused for another reason, or this machine's clock is
  *                                before 1970; mcds_errmsg() gives the reason. If many clients
  *                                change one key of a set, table, queue or limit, also: this clock
- *                                is more than ten minutes before theirs
+ *                                is more than ten minutes before theirs, or than 30 seconds where
+ *                                thousands of handles change the key
  *              MCDS_INVALID      an argument is out of its range, the structure was made with
  *                                other options, or the process has forked since open
  * Cost:        Round trips to one server when nothing goes wrong. On memory: the number counts

@@ -20,8 +20,8 @@
     X(KEY_REWRITTEN, CONTENDED, "its key is being rewritten by others")                        \
     X(NO_MEMORY_TO_REWRITE, NO_MEMORY, "this process has no memory to rewrite its key")        \
     X(ITS_KEY_VANISHES, CONTENDED, "its key vanishes again and again")                         \
-    X(CLOCK_BEHIND, CLOCK, "this machine's clock is more than ten minutes before that of "     \
-      "others: correct the one that is wrong, or wait")                                            \
+    X(CLOCK_BEHIND, CLOCK, "this machine's clock is more than ten minutes before that of others, or " \
+      "30 seconds while thousands of handles change its key: correct the one that is wrong, or wait") \
     X(CLOCK_BEFORE_1970, CLOCK, "this machine's clock is before 1970: set it")                 \
     X(CLOCK_BEFORE_2020, CLOCK, "this machine's clock is before 2020, from which on ids work: set it") \
     X(CLOCK_AFTER_2089, CLOCK, "this machine's clock is after 2089, until which ids work: set it")    \

@@ -59,6 +59,23 @@ bool mcds__map_has_floor_of(const mcds_reply *reply, const mcds_reply *other)
            reply->flags >> 16 == other->flags >> 16;
 }
 
+/* Whether no copy of the record counts, because each is below the floor. That is certain of the only copy
+ * if the key had this floor at the append. Otherwise the floor may have risen after the record had counted.
+ * Then the rewriting has removed the record from those after the snapshot. */
+static bool is_certainly_void(const struct mcds__map_update *update,
+                              struct mcds__operation *operation, const mcds_request *read)
+{
+    const mcds_request *append = &update->requests[MCDS__MAP_APPEND];
+    bool compares = append->cas.connection != 0;
+    bool had_floor = !update->looks ||
+                     (compares && (uint32_t)append->initial >> 16 == read->reply.flags >> 16);
+    if (update->copies == 1 && had_floor)
+        return true;
+    return mcds__map_count_record(mcds__operation_value(operation, read), read->key,
+                                  read->reply.flags, update->writer,
+                                  update->seq) == update->copies;
+}
+
 int mcds__map_take_floor(struct mcds__map_update *update, struct mcds__operation *operation,
                          const mcds_request *read, bool *is_reached_out)
 {
@@ -73,7 +90,7 @@ int mcds__map_take_floor(struct mcds__map_update *update, struct mcds__operation
     *is_reached_out = has_reached(update, head.floor_s);
     if (*is_reached_out && head.floor_s > atomic_load_explicit(newest, memory_order_relaxed))
         atomic_store_explicit(newest, head.floor_s, memory_order_relaxed);
-    if (!*is_reached_out && update->copies == 1)
-        update->doubt = false; /* its only copy is void */
+    if (!*is_reached_out)
+        update->doubt = !is_certainly_void(update, operation, read);
     return MCDS_OK;
 }

@@ -59,6 +59,13 @@ bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight, bo
     return weight > soft_size(hash, depth) / (removes ? 1 : SPLIT_WEIGHT_PART);
 }
 
+size_t mcds__map_writers_room(const struct mcds__map *map, size_t weight)
+{
+    uint64_t value_max = mcds__store_can(map->store).value_max;
+    uint64_t left = weight < value_max ? value_max - weight : 0;
+    return left < map->writers_room ? (size_t)left : map->writers_room;
+}
+
 bool mcds__map_has_removed_much(size_t size, size_t removed)
 {
     static_assert(LARGE > MCDS__MAP_SOFT_MAX, "smaller keys are rewritten anyway");

@@ -61,6 +61,7 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
     (void)pthread_mutex_init(&map->mutex, NULL);
     map->next_ticket = 1;
     map->last_place = 0;
+    map->writers_room = MCDS__MAP_WRITERS_ROOM;
     map->earlier = map->current = (struct mcds__map_span){1, 0};
     atomic_init(&map->life_version, 0);
     for (int i = 0; i < 3; i++)

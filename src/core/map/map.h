@@ -143,6 +143,7 @@ struct mcds__map {
     _Atomic uint8_t width;                     /* the number of wide tables */
     _Atomic uint16_t floors[MCDS__MAP_DEPTHS]; /* in the client flags; the same */
     _Atomic uint32_t newest_floor_s;           /* that its time has reached; 0: none */
+    size_t writers_room; /* the most that the writers of a key take; a test lowers it */
 };
 
 /* `forms`: the reasons for refusing another stored form, one up to MCDS__MAP_FORM_MAX, and

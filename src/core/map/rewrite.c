@@ -322,9 +322,9 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
     }
     int64_t now_ms = mcds__wall_ms(operation->env);
     mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
-    uint32_t count;
-    uint32_t flags;
+    uint32_t count, flags;
     size_t weight = mcds__map_weight(bucket, now_ms, &count);
+    bucket->writers_room = mcds__map_writers_room(map, weight);
     bool removes = rewrite->removes || mcds__map_has_churn(bucket, count);
     bool splits = count >= 2 && map->flat == 0 && rewrite->depth < MCDS__MAP_DEPTH_MAX &&
                   mcds__map_is_worth_a_split(rewrite->hash, rewrite->depth, weight, removes);

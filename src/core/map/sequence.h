@@ -55,6 +55,8 @@ bool mcds__map_passes_soft_size(uint64_t hash, uint32_t depth, size_t size, size
  * the others alone are below its soft size: it becomes smaller, a full store has no room for children,
  * and entries that come and go would be spread over ever more keys. */
 bool mcds__map_is_worth_a_split(uint64_t hash, uint32_t depth, size_t weight, bool removes);
+/* The bytes that the writers of a key may take in its snapshot, beside entries of this weight. */
+size_t mcds__map_writers_room(const struct mcds__map *map, size_t weight);
 /* Whether removed entries are much of a large key of this size. It is rewritten before it has doubled. */
 bool mcds__map_has_removed_much(size_t size, size_t removed);
 /* Whether entries come and go in a key, of which `count` are there. */

@@ -30,6 +30,7 @@ void mcds__bucket_init(struct mcds__bucket *bucket, const mcds_env *env, mcds_by
     bucket->entry_room = MCDS__MAP_ENTRIES_CAPACITY;
     bucket->writer_room = MCDS__MAP_WRITERS_CAPACITY;
     bucket->id_room = MCDS__MAP_IDS_CAPACITY;
+    bucket->writers_room = MCDS__MAP_WRITERS_ROOM;
 }
 
 void mcds__bucket_free(struct mcds__bucket *bucket)

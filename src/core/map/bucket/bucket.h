@@ -53,6 +53,8 @@ struct mcds__map_id {
 #define MCDS__MAP_ENTRIES_CAPACITY 48
 #define MCDS__MAP_WRITERS_CAPACITY 8
 #define MCDS__MAP_IDS_CAPACITY 48
+/* The most that writers take, also where a store accepts larger values: each read of a key reads them. */
+#define MCDS__MAP_WRITERS_ROOM ((size_t)1 << 20)
 
 struct mcds__map_chunk;
 
@@ -72,6 +74,7 @@ struct mcds__bucket {
     uint64_t hash_key[2]; /* of the life; zero at the start */
     uint32_t rewrites;
     uint32_t floor_s;
+    size_t writers_room; /* bytes that the writers may take in a snapshot */
     size_t removed;      /* bytes of the values that records have removed */
     uint64_t steps;      /* items compared in searches: the cost of loading a value */
     uint8_t form;        /* of the structure; 0 at the start */

@@ -7,14 +7,21 @@
 #include "core/map/bucket/bucket.h"
 #include "core/map/bucket/decode.h"
 
-/* If there are more writers than this, those without records of the last WRITER_KEPT_S are
- * dropped. */
+/* If there are more writers than this, those without records since the floor are dropped. */
 #define WRITERS_KEPT 8
-#define WRITER_KEPT_S 600
 /* Expired entries are kept for this time, because a client's clock may be slow. */
 #define EXPIRED_KEPT_MS 60000
 /* An entry without its element and its value. */
 #define ENTRY_MAX (2 * MCDS__MAP_VARINT_MAX + MCDS__TIME_LENGTH)
+/* A writer without its ids, of which there are fewer than 128; with more it is longer by a few bytes. */
+#define WRITER_LENGTH 17
+
+/* How far the floor is before the median of the writers' times. The next level applies while the
+ * writers take more than another quarter of the room. */
+static const int64_t writer_kept_s[] = {600, 120, 30};
+#define LEVELS (sizeof writer_kept_s / sizeof writer_kept_s[0])
+/* At the last level the floor is this far before the clock of this machine. */
+#define LAST_KEPT_S 30
 
 /* Whether an entry goes into the next snapshot. */
 static bool bucket_encode_is_kept(const struct mcds__map_entry *entry, int64_t now_ms)
@@ -34,39 +41,6 @@ size_t mcds__map_weight(const struct mcds__bucket *bucket, int64_t now_ms, uint3
         *count_out += 1;
     }
     return weight;
-}
-
-static int compare_seconds(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a;
-    uint32_t right = *(const uint32_t *)b;
-    return left < right ? -1 : left > right;
-}
-
-/* Records from before the floor are void. The floor follows the median of the writers' times, so
- * that one wrong clock cannot void the records of others. */
-static bool raise_floor(struct mcds__bucket *bucket)
-{
-    if (bucket->writer_count <= WRITERS_KEPT)
-        return true;
-    uint32_t *seconds = mcds__allocate(bucket->env, bucket->writer_count * sizeof seconds[0]);
-    if (seconds == NULL)
-        return false;
-    for (uint32_t i = 0; i < bucket->writer_count; i++)
-        seconds[i] = bucket->writers[i].newest_s;
-    qsort(seconds, bucket->writer_count, sizeof seconds[0], compare_seconds);
-    uint32_t median_s = seconds[bucket->writer_count / 2];
-    mcds__free(bucket->env, seconds);
-    if (median_s < WRITER_KEPT_S + MCDS__MAP_FLOOR_UNIT_S)
-        return true;
-    uint32_t floor_s = median_s - WRITER_KEPT_S;
-    floor_s -= floor_s % MCDS__MAP_FLOOR_UNIT_S;
-    if ((floor_s / MCDS__MAP_FLOOR_UNIT_S & UINT16_MAX) == 0)
-        floor_s -= MCDS__MAP_FLOOR_UNIT_S;
-    assert((floor_s / MCDS__MAP_FLOOR_UNIT_S & UINT16_MAX) != 0 && floor_s <= median_s);
-    if (floor_s > bucket->floor_s)
-        bucket->floor_s = floor_s;
-    return true;
 }
 
 static bool is_remembered(const struct mcds__bucket *bucket,
@@ -122,7 +96,8 @@ static bool encode_writer(struct mcds__bucket *bucket, uint32_t number, mcds_buf
     return true;
 }
 
-static bool encode_writers(struct mcds__bucket *bucket, mcds_buffer *out)
+/* Count the writers that are remembered, and for each writer the ids that are kept. */
+static uint32_t count_remembered(struct mcds__bucket *bucket)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < bucket->writer_count; i++) {
@@ -135,11 +110,88 @@ static bool encode_writers(struct mcds__bucket *bucket, mcds_buffer *out)
         struct mcds__map_writer *writer = &bucket->writers[bucket->ids[i].writer];
         writer->ids += is_id_kept(bucket, i);
     }
-    if (!mcds__bucket_put_varint(out, count))
+    return count;
+}
+
+static bool encode_writers(struct mcds__bucket *bucket, mcds_buffer *out)
+{
+    if (!mcds__bucket_put_varint(out, count_remembered(bucket)))
         return false;
     for (uint32_t i = 0; i < bucket->writer_count; i++)
         if (is_remembered(bucket, &bucket->writers[i]) && !encode_writer(bucket, i, out))
             return false;
+    return true;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a;
+    uint32_t right = *(const uint32_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* The median of the writers' times. False: no memory. */
+static bool find_median(const struct mcds__bucket *bucket, uint32_t *median_s_out)
+{
+    uint32_t *seconds = mcds__allocate(bucket->env, bucket->writer_count * sizeof seconds[0]);
+    if (seconds == NULL)
+        return false;
+    for (uint32_t i = 0; i < bucket->writer_count; i++)
+        seconds[i] = bucket->writers[i].newest_s;
+    qsort(seconds, bucket->writer_count, sizeof seconds[0], compare_seconds);
+    *median_s_out = seconds[bucket->writer_count / 2];
+    mcds__free(bucket->env, seconds);
+    return true;
+}
+
+static void raise_floor(struct mcds__bucket *bucket, int64_t second)
+{
+    if (second < MCDS__MAP_FLOOR_UNIT_S || second > UINT32_MAX)
+        return;
+    uint32_t floor_s = (uint32_t)second;
+    floor_s -= floor_s % MCDS__MAP_FLOOR_UNIT_S;
+    if ((floor_s / MCDS__MAP_FLOOR_UNIT_S & UINT16_MAX) == 0)
+        floor_s -= MCDS__MAP_FLOOR_UNIT_S;
+    assert((floor_s / MCDS__MAP_FLOOR_UNIT_S & UINT16_MAX) != 0 && floor_s <= second);
+    if (floor_s > bucket->floor_s)
+        bucket->floor_s = floor_s;
+}
+
+/* Whether the writers that are remembered take more than these quarters of their room. */
+static bool writers_exceed(struct mcds__bucket *bucket, size_t quarters)
+{
+    size_t most = bucket->writers_room / 4 * quarters;
+    size_t length = (size_t)bucket->writer_count * WRITER_LENGTH +
+                    (size_t)bucket->id_count * MCDS__MAP_ID_LENGTH;
+    if (length <= most)
+        return false;
+    length = (size_t)count_remembered(bucket) * WRITER_LENGTH;
+    for (uint32_t i = 0; i < bucket->writer_count; i++)
+        if (is_remembered(bucket, &bucket->writers[i]))
+            length += (size_t)bucket->writers[i].ids * MCDS__MAP_ID_LENGTH;
+    return length > most;
+}
+
+/* Records from before the floor are void. The floor follows the median of the writers' times, so
+ * that one wrong clock cannot void the records of others. The more room the writers take, the
+ * nearer it is: otherwise the key would become too large for the store. At the last level, most
+ * writers may have the same time. Then no new writer has room, and the median stays the same. So
+ * the clock of this machine decides, up to the next unit after the median: a clock that is ahead
+ * voids records of others for at most that long. */
+static bool settle_floor(struct mcds__bucket *bucket, int64_t now_ms)
+{
+    uint32_t median_s;
+    if (bucket->writer_count <= WRITERS_KEPT)
+        return true;
+    if (!find_median(bucket, &median_s))
+        return false;
+    raise_floor(bucket, median_s - writer_kept_s[0]);
+    for (size_t level = 1; level < LEVELS && writers_exceed(bucket, level); level++)
+        raise_floor(bucket, median_s - writer_kept_s[level]);
+    int64_t last_s = now_ms / MS_PER_S - LAST_KEPT_S;
+    int64_t most_s = (int64_t)median_s + MCDS__MAP_FLOOR_UNIT_S;
+    if (writers_exceed(bucket, LEVELS))
+        raise_floor(bucket, last_s < most_s ? last_s : most_s);
     return true;
 }
 
@@ -215,7 +267,7 @@ bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key,
                          enum mcds__map_state state, int64_t now_ms, mcds_buffer *out,
                          uint32_t *flags_out)
 {
-    if (!raise_floor(bucket) || !encode_snapshots(bucket, 0, now_ms, out, 1))
+    if (!settle_floor(bucket, now_ms) || !encode_snapshots(bucket, 0, now_ms, out, 1))
         return false;
     *flags_out = encode_head(bucket, key, state, bucket->rewrites + 1, out);
     return true;
