@@ -57,7 +57,10 @@ extern "C" {
  * instance because a memcached was restarted, the first call of a handle that has used the queue
  * returns MCDS_LOST and changes nothing. A call that may have changed the lost queue returns
  * MCDS_AMBIGUOUS, and the next call returns MCDS_LOST. Then there is no queue: claims and reads
- * return MCDS_NOT_FOUND, and the next push makes the queue again. A new handle reports no loss.
+ * return MCDS_NOT_FOUND, and the next push makes the queue again. A new handle reports no loss. If
+ * another program has written into the key of a part, reads return MCDS_CORRUPT. A claim that
+ * reaches the part returns MCDS_CORRUPT, or MCDS_AMBIGUOUS if it was sent. It does not pass over the
+ * part, because the key may be restored from a backup. If the key is deleted, the part is lost.
  *
  *     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
  *     mcds_job job = MCDS_JOB_INIT;

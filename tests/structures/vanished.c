@@ -1,18 +1,11 @@
 /* Structures that the store has lost as a whole. A handle that has seen a set, a table or a queue
  * reports that once, whatever it calls first, and then uses what is there. A drop is no loss. */
-#include "structures/suite.h"
+#include "structures/vanished.h"
 
-#define KEYS_MAX 512
 #define LARGE 300 /* elements in several keys */
 #define HOUR_MS INT64_C(3600000)
 
-struct listing {
-    struct mcds__key root;
-    struct mcds__key keys[KEYS_MAX];
-    size_t count;
-};
-
-static bool list_key(void *context, mcds_bytes key)
+bool list_key(void *context, mcds_bytes key)
 {
     struct listing *listing = context;
     size_t length = listing->root.length;
@@ -26,9 +19,7 @@ static bool list_key(void *context, mcds_bytes key)
     return true;
 }
 
-/* The store forgets all keys of a structure: each is on the server of the key itself or of its
- * root. */
-static void lose(struct suite *suite, const char *tag, const char *name)
+void lose(struct suite *suite, const char *tag, const char *name)
 {
     static struct listing listing;
     struct raw_key root = raw_key(suite, tag, name, -1);
@@ -53,8 +44,7 @@ static bool see_key(void *context, mcds_bytes key)
     return false;
 }
 
-/* A loss is made with a listing of the keys. */
-static void skip_without_listing(struct suite *suite)
+void skip_without_listing(struct suite *suite)
 {
     if (mcds__store_keys(suite->store, mcds_text("none:"), see_key, NULL) == MCDS_OK)
         return;
@@ -62,7 +52,7 @@ static void skip_without_listing(struct suite *suite)
     skip();
 }
 
-static bool see_nothing(void *context, mcds_bytes element, uint64_t count)
+bool see_nothing(void *context, mcds_bytes element, uint64_t count)
 {
     (void)element;
     (void)count;
@@ -117,9 +107,6 @@ static void fill_set(struct suite *suite, mcds_set *set, uint32_t count)
         CHECK_RESULT(MCDS_OK, mcds_set_add(set, mcds_text(element), NULL));
     }
 }
-
-/* What happens to a set that `reader` has seen. */
-enum fate { LOST, LOST_AND_MADE_AGAIN, DROPPED, DROPPED_AND_MADE_AGAIN };
 
 static void play_set(struct suite *suite, mcds_set_form form, uint32_t count, enum fate fate)
 {
@@ -521,163 +508,6 @@ static void an_estimate_that_is_lost_is_counted_again(struct suite *suite)
     }
 }
 
-enum queue_verb { COUNT, DEAD, QUEUE_SCAN, NEXT, PUSH, QUEUE_VERBS };
-
-static bool see_job(void *context, const mcds_queue_entry *entry)
-{
-    return see_nothing(context, entry->job, 1);
-}
-
-static int call_queue(struct suite *suite, mcds_queue *queue, enum queue_verb verb)
-{
-    mcds_queue_counts counts = MCDS_QUEUE_COUNTS_INIT;
-    mcds_job job = MCDS_JOB_INIT;
-    mcds_value value = MCDS_VALUE_INIT;
-    uint32_t seen = 0;
-    int result;
-    switch (verb) {
-    case COUNT:
-        return CALL(suite, mcds_queue_count, queue, &counts);
-    case DEAD:
-        return CALL(suite, mcds_queue_dead, queue, 0, see_job, &seen);
-    case QUEUE_SCAN:
-        return CALL(suite, mcds_queue_scan, queue, 0, see_job, &seen);
-    case NEXT:
-        result = CALL(suite, mcds_queue_next, queue, 0, &job, &value);
-        mcds_value_free(&value);
-        return result;
-    default:
-        return CALL(suite, mcds_queue_push, queue, mcds_text("c"), 0);
-    }
-}
-
-static mcds_queue *open_queue(struct suite *suite, const char *name)
-{
-    mcds_queue *queue = NULL;
-    mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
-    options.flags = MCDS_QUEUE_MAY_LOSE;
-    int result = mcds_queue_open(suite->store, name, &options, &queue);
-    skip_if_unsupported(result);
-    CHECK_RESULT(MCDS_OK, result);
-    return queue;
-}
-
-static void play_queue(struct suite *suite, enum fate fate)
-{
-    mcds_queue_options made = MCDS_QUEUE_OPTIONS_INIT;
-    for (enum queue_verb verb = COUNT; verb < QUEUE_VERBS; verb++) {
-        const char *name = fresh_name(suite, "queue");
-        mcds_queue *queue = open_queue(suite, name);
-        CHECK(MCDS_OK, suite, mcds_queue_push, queue, mcds_text("a"), 0);
-        CHECK(MCDS_OK, suite, mcds_queue_push, queue, mcds_text("b"), 0);
-        CHECK_RESULT(MCDS_OK, call_queue(suite, queue, NEXT));
-        if (fate == LOST)
-            lose(suite, MCDS__TAG_QUEUE, name);
-        else
-            CHECK(MCDS_OK, suite, mcds_queue_drop, queue);
-        if (fate == LOST)
-            CHECK_RESULT(MCDS_LOST, call_queue(suite, queue, verb));
-        if (fate == LOST && mcds_last_error()->cause != MCDS_CAUSE_GONE)
-            fail_msg("%s", mcds_errmsg());
-        CHECK_RESULT(MCDS_NOT_FOUND, mcds_queue_made_with(suite->store, name, &made));
-        CHECK_RESULT(verb == PUSH ? MCDS_OK : MCDS_NOT_FOUND, call_queue(suite, queue, verb));
-        if (verb == PUSH)
-            CHECK_RESULT(MCDS_OK, call_queue(suite, queue, NEXT));
-        mcds_queue_close(queue);
-    }
-}
-
-static void a_queue_that_is_lost_is_reported_once(struct suite *suite)
-{
-    skip_without_listing(suite);
-    play_queue(suite, LOST);
-}
-
-static void a_queue_that_is_dropped_is_not_lost(struct suite *suite)
-{
-    play_queue(suite, DROPPED);
-}
-
-/* What the value and the flags of a key were. */
-struct kept_key {
-    uint8_t bytes[1 << 17];
-    size_t length;
-    uint32_t flags;
-};
-
-static void put_back(struct suite *suite, const struct raw_key *key,
-                     const struct kept_key *kept)
-{
-    mcds_request request = {.command = MCDS_SET,
-                            .key = mcds__key_bytes(&key->key),
-                            .route = mcds__key_bytes(&key->route),
-                            .value = {kept->bytes, kept->length},
-                            .flags = kept->flags};
-    mcds_batch batch = {.requests = &request,
-                        .count = 1,
-                        .deadline_ns = mcds__monotonic_ns(&suite->fake.env) + 60 * NS_PER_S};
-    mcds__store_execute(suite->store, 0, &batch);
-    assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
-}
-
-/* The store loses the key that has the list of the parts. The others are put back. */
-static void lose_list(struct suite *suite, const char *name)
-{
-    static struct listing listing;
-    static struct kept_key kept;
-    struct raw_key root = raw_key(suite, MCDS__TAG_QUEUE, name, -1);
-    listing = (struct listing){.root = root.key};
-    mcds_bytes every = {root.key.bytes, strlen(mcds__store_ns(suite->store)) + 1};
-    CHECK_RESULT(MCDS_OK, mcds__store_keys(suite->store, every, list_key, &listing));
-    for (size_t i = 0; i < listing.count; i++) {
-        mcds_queue_options made = MCDS_QUEUE_OPTIONS_INIT;
-        struct raw_key key = {listing.keys[i], listing.keys[i]};
-        if (listing.keys[i].length == root.key.length)
-            continue;
-        if (!raw_read(suite, &key, kept.bytes, sizeof kept.bytes, &kept.length)) {
-            key.route = root.key;
-            assert_true(raw_read(suite, &key, kept.bytes, sizeof kept.bytes, &kept.length));
-        }
-        kept.flags = raw_flags(suite, &key);
-        assert_int_equal(raw_delete(suite, &key), MCDS_OUT_OK);
-        if (mcds_queue_made_with(suite->store, name, &made) == MCDS_LOST)
-            return;
-        put_back(suite, &key, &kept);
-    }
-    fail_msg("no key has the list");
-}
-
-/* No call can claim or push, but the scan visits the jobs in the keys that are left. */
-static void a_queue_without_its_list_keeps_jobs(struct suite *suite)
-{
-    skip_without_listing(suite);
-    char job[1000];
-    uint32_t kept = 0;
-    memset(job, 'j', sizeof job);
-    for (int tries = 0; tries < 20 && kept == 0; tries++) {
-        const char *name = fresh_name(suite, "queue");
-        mcds_queue *queue = open_queue(suite, name);
-        mcds_queue_counts counts = MCDS_QUEUE_COUNTS_INIT;
-        for (int i = 0; i < 80; i++)
-            CHECK_RESULT(MCDS_OK, mcds_queue_push(queue, (mcds_bytes){job, sizeof job}, 0));
-        lose_list(suite, name);
-        mcds_queue *fresh = open_queue(suite, name);
-        for (int again = 0; again < 2; again++) {
-            kept = 0;
-            CHECK(MCDS_LOST, suite, mcds_queue_scan, fresh, 0, see_job, &kept);
-            CHECK(MCDS_LOST, suite, mcds_queue_count, fresh, &counts);
-            assert_int_equal(kept, counts.waiting);
-            CHECK_RESULT(MCDS_LOST, call_queue(suite, fresh, NEXT));
-            CHECK_RESULT(MCDS_LOST, call_queue(suite, fresh, PUSH));
-        }
-        assert_in_range(kept, 0, 80);
-        CHECK(MCDS_OK, suite, mcds_queue_drop, fresh);
-        mcds_queue_close(fresh);
-        mcds_queue_close(queue);
-    }
-    assert_true(kept > 0);
-}
-
 static int load_none(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
 {
     (void)context;
@@ -768,6 +598,7 @@ static const struct suite_case cases[] = {
     CASE(a_queue_that_is_lost_is_reported_once),
     CASE(a_queue_that_is_dropped_is_not_lost),
     CASE_TWICE(a_queue_without_its_list_keeps_jobs),
+    CASE_TWICE(a_foreign_part_is_not_passed_over),
     CASE_ONCE(what_each_structure_answers),
     CASE_ONCE(what_is_taken_or_counted_begins_again),
     CASE_ONCE(members_that_are_counted_again_are_reborn),
