@@ -38,6 +38,12 @@ class QueueTest(ProcessTest):
     def worker(self, *options, program):
         return self.start("queue", "work", "q", LOSE, *options, "--", *program)
 
+    def flush(self):
+        with socket.socket(socket.AF_UNIX) as server:
+            server.connect(self.fixture.socket)
+            server.sendall(b"flush_all\r\n")
+            self.assertEqual(server.recv(9), b"OK\r\n")
+
     def jobs(self):
         return list(map(json.loads, self.queue("ls", "q", "--json").splitlines()))
 
@@ -478,11 +484,12 @@ class QueueTest(ProcessTest):
     @unittest.skipUnless(STORE == "memcached", "an lmdb file loses no part")
     def test_a_renewal_that_finds_a_loss(self):
         """The exit code says so also where a later job succeeds, and the sentence comes once."""
-        flush = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('{self.fixture.socket}'); " \
-            "s.sendall(b'flush_all\\r\\n'); s.recv(9)"
-        lose = f'[ "$MCDS_JOB" = b ] && exit; {sys.executable} -c "$0"; {MCDS} -q queue push q b {LOSE}; exec sleep 1000'
         self.push("a")
-        worker = self.worker("--visible", VISIBLE, "--max-jobs", "2", program=("sh", "-c", lose, flush))
+        worker = self.worker("--visible", VISIBLE, "--max-jobs", "2",
+                             program=("sh", "-c", '[ "$MCDS_JOB" = b ] && exit; >begun; exec sleep 1000'))
+        self.wait_until(lambda: os.path.exists(os.path.join(self.work, "begun")))
+        self.flush()
+        self.push("b")
         self.assertEqual(self.end(worker), 79)
         self.assertRegex(worker.stderr.read(), r"^mcds: queue 'q': the claim was lost; stopping the command "
                          r"\([^\n]*the store has lost jobs of it, or all: [^\n]*\)\n$")
