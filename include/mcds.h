@@ -34,13 +34,15 @@
  *  - Opening a structure does not access the store; its first call does.
  *  - A struct that begins with `size` may get more members in later versions. `size` is the size
  *    that the program was compiled with, so programs and libraries of different versions work
- *    together. Initialize each such struct with its _INIT macro or with {0}. Size 0 means the
- *    members of version 0.1. Never pass an uninitialized struct: the library trusts `size`. A
- *    struct may be at most 1 024 bytes larger than the library's own. In options, 0 is the default
- *    of every member, and members beyond `size` have their defaults. A member that this library
- *    does not know must be 0; otherwise the call returns MCDS_INVALID. In outputs, the library
- *    fills the members within `size` and clears those that it does not know. Structs without
- *    `size` never change, but structs that are passed to a callback may get more members.
+ *    together. Initialize each such struct with its _INIT macro or with {0}. Size 0 means all
+ *    members of version 0.1, also in later versions: to use a member that a later version has
+ *    added, set `size`, as the _INIT macro does. Never pass an uninitialized struct: the library
+ *    trusts `size`. A struct may be at most 1 024 bytes larger than the library's own. In options,
+ *    0 is the default of every member, and members beyond `size` have their defaults. A member
+ *    that this library does not know must be 0; otherwise the call returns MCDS_INVALID. In
+ *    outputs, the library fills the members within `size` and clears those that it does not know.
+ *    Structs without `size` never change, but structs that are passed to a callback may get more
+ *    members.
  *  - MCDS_BUSY: nothing was applied, and the call may be repeated. mcds_last_error()->cause is
  *    MCDS_CAUSE_HELD if another holder has the lock. It is MCDS_CAUSE_CONTENDED if other callers
  *    kept changing the same key until the timeout.

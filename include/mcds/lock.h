@@ -301,8 +301,7 @@ MCDS_API MCDS_CHECKED int mcds_lock_get_holder_start(mcds_lock *lock,
  *              holder   in: its tenure and fence, as an earlier call has filled them, or
  *                       MCDS_LOCK_HOLDER_INIT: nobody, and any fence. Out: the holder that the last
  *                       look has found. If it found none, the tenure is 0, and the fence is kept.
- *                       A size of 0 becomes the size of the struct of version 0.1. A struct
- *                       whose size does not include the tenure is MCDS_INVALID
+ *                       A struct whose size does not include the tenure is MCDS_INVALID
  * Returns:     MCDS_OK         the lock has another holder than before
  *              MCDS_NOT_FOUND  the lock had a holder, and is free
  *              MCDS_BUSY       wait_ms have passed: the same holder, or free as before

@@ -23,6 +23,12 @@ const struct mcds__sized_layout mcds__sized_layouts[MCDS__SIZED_COUNT] = {
 MCDS__SIZED_MAP(IS_FULL)
 #endif
 
+#if MCDS_VERSION_MAJOR == 0 && MCDS_VERSION_MINOR == 1
+#define IS_WHOLE(type, first, known, last)                                                     \
+    static_assert(END_OF(type, first) == END_OF(type, last), #type " has more in 0.1");
+MCDS__SIZED_MAP(IS_WHOLE)
+#endif
+
 /* The noun of the sentences about a struct: counter for mcds_counter_options. */
 static const char *sized_noun_of(const struct mcds__sized_layout *layout, char out[NOUN_MAX])
 {
@@ -72,11 +78,9 @@ int mcds__sized_check(enum mcds__sized which, const void *given)
 int mcds__sized_check_least(enum mcds__sized which, const void *given, size_t least)
 {
     const struct mcds__sized_layout *layout = &mcds__sized_layouts[which];
-    size_t size;
-    assert(least <= layout->known);
-    memcpy(&size, given, sizeof size);
-    return size > 0 && size < least ? refuse_size(layout, size)
-                                    : mcds__sized_check(which, given);
+    size_t size = sized_size_of(layout, given);
+    assert(least <= layout->first);
+    return size < least ? refuse_size(layout, size) : mcds__sized_check(which, given);
 }
 
 int mcds__sized_read(enum mcds__sized which, const void *given, void *ours)

@@ -24,6 +24,7 @@ struct counter_value {
     uint32_t since_s;
     bool reborn;
     bool reserved[3];
+    int64_t ttl_ms;
 };
 struct pipeline_options {
     size_t size;
@@ -47,15 +48,19 @@ int mcds_pipeline_open(void *store, const struct pipeline_options *options,
 int mcds_pipeline_next(void *pipeline, struct completion *done);
 void mcds_pipeline_close(void *pipeline);
 
-int main(void)
+/* With the sizes of the structs, or with size 0, which means the members declared above. */
+static int run(bool has_sizes)
 {
-    struct options options = {sizeof options, "old", 0, NULL};
-    struct counter_options of_counter = {.size = sizeof of_counter, .flags = 1, .stripes = 4};
-    struct pipeline_options of_pipeline = {.size = sizeof of_pipeline, .depth = 8};
+    struct options options = {has_sizes ? sizeof options : 0, "old", 0, NULL};
+    struct counter_options of_counter = {
+        .size = has_sizes ? sizeof of_counter : 0, .flags = 1, .stripes = 4, .ttl_ms = 60000};
+    struct pipeline_options of_pipeline = {.size = has_sizes ? sizeof of_pipeline : 0,
+                                           .depth = 8};
     struct {
         struct counter_value value;
         uint64_t after; /* must stay as it is */
-    } out = {{.size = sizeof out.value}, UINT64_C(0x5a5a5a5a5a5a5a5a)};
+    } out = {{.size = has_sizes ? sizeof out.value : 0}, UINT64_C(0x5a5a5a5a5a5a5a5a)};
+    size_t size = out.value.size;
     struct completion done;
     void *store, *counter, *pipeline;
     if (mcds_open("memory:", &options, &store) != 0 ||
@@ -73,9 +78,16 @@ int main(void)
     mcds_close(store);
     mcds_pipeline_close(pipeline);
     mcds_counter_close(counter);
-    printf("%d finished, %lld\n", finished, (long long)out.value.value);
-    return finished == 20 && out.value.value == 20 && out.value.size == sizeof out.value &&
-                   out.after == UINT64_C(0x5a5a5a5a5a5a5a5a)
+    printf("%d finished, %lld, %lld ms left\n", finished, (long long)out.value.value,
+           (long long)out.value.ttl_ms);
+    return finished == 20 && out.value.value == 20 && out.value.ttl_ms > 0 &&
+                   out.value.size == size && out.after == UINT64_C(0x5a5a5a5a5a5a5a5a)
                ? 0
                : 4;
+}
+
+int main(void)
+{
+    int failed = run(true);
+    return failed != 0 ? failed : run(false);
 }

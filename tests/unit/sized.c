@@ -254,47 +254,48 @@ static int with_once_value(void *given)
     return result;
 }
 
-/* A line of each struct that has a size: the call that takes it, what it needs besides zeros, and
- * for outputs whether it refuses an impossible size. */
+/* A line of each struct that has a size: its size in version 0.1 where pointers have 8 bytes, which
+ * later versions keep; the call that takes it, what it needs besides zeros, and for outputs whether
+ * it refuses an impossible size. */
 static const struct row {
+    size_t size_in_0_1;
     int (*call)(void *given);
     void (*fill)(void *given);
     bool is_output;
     bool is_silent; /* the call returns no result */
 } rows[MCDS__SIZED_COUNT] = {
-    [MCDS__SIZED_mcds_env] = {.call = with_env},
-    [MCDS__SIZED_mcds_options] = {.call = with_options},
-    [MCDS__SIZED_mcds_pipeline_options] = {.call = with_pipeline_options},
-    [MCDS__SIZED_mcds_wait] = {.call = with_wait, .is_output = true, .is_silent = true},
-    [MCDS__SIZED_mcds_counter_options] = {.call = with_counter_options},
-    [MCDS__SIZED_mcds_counter_value] = {.call = with_counter_value, .is_output = true},
-    [MCDS__SIZED_mcds_lock_options] = {.call = with_lock_options},
-    [MCDS__SIZED_mcds_cache_options] = {.call = with_cache_options},
-    [MCDS__SIZED_mcds_lock_holder] = {.call = with_lock_holder, .is_output = true},
-    [MCDS__SIZED_mcds_visitors_options] = {.call = with_visitors_options},
-    [MCDS__SIZED_mcds_visitors_value] = {.call = with_visitors_value, .is_output = true},
-    [MCDS__SIZED_mcds_online_options] = {.call = with_online_options},
-    [MCDS__SIZED_mcds_online_value] = {.call = with_online_value, .is_output = true},
-    [MCDS__SIZED_mcds_set_options] = {.call = with_set_options},
-    [MCDS__SIZED_mcds_table_options] = {.call = with_table_options},
-    [MCDS__SIZED_mcds_semaphore_options] = {.call = with_semaphore_options},
-    [MCDS__SIZED_mcds_limit_options] = {.call = with_limit_options},
-    [MCDS__SIZED_mcds_limit_value] = {.call = with_limit_value, .is_output = true},
-    [MCDS__SIZED_mcds_once_options] = {.call = with_once_options},
-    [MCDS__SIZED_mcds_once_value] = {.call = with_once_value, .is_output = true},
-    [MCDS__SIZED_mcds_ids_options] = {.call = with_ids_options},
-    [MCDS__SIZED_mcds_queue_options] = {.call = with_queue_options},
-    [MCDS__SIZED_mcds_queue_counts] = {.call = with_queue_counts, .is_output = true},
-    [MCDS__SIZED_mcds_views_options] = {.call = with_views_options, .fill = fill_views},
-    [MCDS__SIZED_mcds_array_options] = {.call = with_array_options},
-    [MCDS__SIZED_mcds_list_options] = {.call = with_list_options},
-    [MCDS__SIZED_mcds_log_options] = {.call = with_log_options},
-    [MCDS__SIZED_mcds_log_info] = {.call = with_log_info, .is_output = true},
-    [MCDS__SIZED_mcds_log_range] = {.call = with_log_range},
-    [MCDS__SIZED_mcds_backend] = {.call = with_backend, .fill = fill_backend},
-    [MCDS__SIZED_mcds_sim_options] = {.call = with_sim_options},
-    [MCDS__SIZED_mcds_sim_counts] = {.call = with_sim_counts,
-                                     .is_output = true,
+    [MCDS__SIZED_mcds_env] = {56, .call = with_env},
+    [MCDS__SIZED_mcds_options] = {32, .call = with_options},
+    [MCDS__SIZED_mcds_pipeline_options] = {16, .call = with_pipeline_options},
+    [MCDS__SIZED_mcds_wait] = {24, .call = with_wait, .is_output = true, .is_silent = true},
+    [MCDS__SIZED_mcds_counter_options] = {32, .call = with_counter_options},
+    [MCDS__SIZED_mcds_counter_value] = {32, .call = with_counter_value, .is_output = true},
+    [MCDS__SIZED_mcds_lock_options] = {24, .call = with_lock_options},
+    [MCDS__SIZED_mcds_cache_options] = {48, .call = with_cache_options},
+    [MCDS__SIZED_mcds_lock_holder] = {248, .call = with_lock_holder, .is_output = true},
+    [MCDS__SIZED_mcds_visitors_options] = {24, .call = with_visitors_options},
+    [MCDS__SIZED_mcds_visitors_value] = {48, .call = with_visitors_value, .is_output = true},
+    [MCDS__SIZED_mcds_online_options] = {24, .call = with_online_options},
+    [MCDS__SIZED_mcds_online_value] = {48, .call = with_online_value, .is_output = true},
+    [MCDS__SIZED_mcds_set_options] = {16, .call = with_set_options},
+    [MCDS__SIZED_mcds_table_options] = {8, .call = with_table_options},
+    [MCDS__SIZED_mcds_semaphore_options] = {24, .call = with_semaphore_options},
+    [MCDS__SIZED_mcds_limit_options] = {120, .call = with_limit_options},
+    [MCDS__SIZED_mcds_limit_value] = {40, .call = with_limit_value, .is_output = true},
+    [MCDS__SIZED_mcds_once_options] = {24, .call = with_once_options},
+    [MCDS__SIZED_mcds_once_value] = {32, .call = with_once_value, .is_output = true},
+    [MCDS__SIZED_mcds_ids_options] = {16, .call = with_ids_options},
+    [MCDS__SIZED_mcds_queue_options] = {24, .call = with_queue_options},
+    [MCDS__SIZED_mcds_queue_counts] = {40, .call = with_queue_counts, .is_output = true},
+    [MCDS__SIZED_mcds_views_options] = {40, .call = with_views_options, .fill = fill_views},
+    [MCDS__SIZED_mcds_array_options] = {8, .call = with_array_options},
+    [MCDS__SIZED_mcds_list_options] = {8, .call = with_list_options},
+    [MCDS__SIZED_mcds_log_options] = {40, .call = with_log_options},
+    [MCDS__SIZED_mcds_log_info] = {32, .call = with_log_info, .is_output = true},
+    [MCDS__SIZED_mcds_log_range] = {40, .call = with_log_range},
+    [MCDS__SIZED_mcds_backend] = {144, .call = with_backend, .fill = fill_backend},
+    [MCDS__SIZED_mcds_sim_options] = {104, .call = with_sim_options},
+    [MCDS__SIZED_mcds_sim_counts] = {96, .call = with_sim_counts, .is_output = true,
                                      .is_silent = true},
 };
 
@@ -327,8 +328,81 @@ static void every_struct_has_a_row(void **state)
         if (rows[i].call == NULL)
             fail_msg("%s has no row", mcds__sized_layouts[i].name);
         assert_in_range(mcds__sized_layouts[i].known, 1, mcds__sized_layouts[i].size);
-        assert_in_range(mcds__sized_layouts[i].first, 1, mcds__sized_layouts[i].known);
+        assert_in_range(mcds__sized_layouts[i].first, 1, mcds__sized_layouts[i].size);
     }
+}
+
+static bool is_same(const union capacity *a, const union capacity *b, size_t from, size_t to)
+{
+    return to <= from || memcmp(a->bytes + from, b->bytes + from, to - from) == 0;
+}
+
+/* Version 0.1 has the members that its headers declare, and later versions keep their number. */
+static void size_0_means_the_members_of_version_0_1(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
+        const struct mcds__sized_layout *layout = &mcds__sized_layouts[i];
+        size_t in_0_1 = UINTPTR_MAX > UINT32_MAX ? rows[i].size_in_0_1 : layout->first;
+        size_t common = in_0_1 < layout->known ? in_0_1 : layout->known;
+        union capacity given, ours, out;
+        memset(given.bytes, 0, sizeof given.bytes);
+        memset(given.bytes + sizeof(size_t), 0x3c, common - sizeof(size_t));
+        memset(ours.bytes, GUARD, sizeof ours.bytes);
+        memset(out.bytes, GUARD, sizeof out.bytes);
+        memset(out.bytes, 0, sizeof(size_t));
+        assert_int_equal(mcds__sized_read((enum mcds__sized)i, &given, &ours), MCDS_OK);
+        mcds__sized_write((enum mcds__sized)i, &out, &given);
+        if (layout->first != in_0_1 || !is_same(&ours, &given, sizeof(size_t), layout->size) ||
+            !is_same(&out, &given, 0, in_0_1) || out.bytes[in_0_1] != GUARD)
+            fail_msg("%s: size 0 means %zu bytes, and version 0.1 has %zu", layout->name,
+                     layout->first, in_0_1);
+        if (MCDS_VERSION_MAJOR == 0 && MCDS_VERSION_MINOR == 1 && layout->size != in_0_1 &&
+            UINTPTR_MAX > UINT32_MAX)
+            fail_msg("%s has %zu bytes, and %zu in its row", layout->name, layout->size,
+                     in_0_1);
+    }
+}
+
+/* The members beyond the first bytes of four structs of {0}. */
+static void options_and_outputs_of_size_0_are_whole(void **state)
+{
+    (void)state;
+    mcds_store *store = open_memory();
+    mcds_queue_options made = {0}, of_queue = {0};
+    of_queue.stripes = 3;
+    mcds_queue *queue = NULL;
+    assert_int_equal(mcds_queue_open(store, "q", &of_queue, &queue), MCDS_OK);
+    assert_int_equal(mcds_queue_push(queue, mcds_text("job"), 0), MCDS_OK);
+    assert_int_equal(mcds_queue_made_with(store, "q", &made), MCDS_OK);
+    assert_int_equal(made.stripes, 3);
+    mcds_queue_close(queue);
+    mcds_limit_options of_limit = {0};
+    mcds_limit *limit = NULL;
+    of_limit.rate_count = 1;
+    of_limit.rates[0] = (mcds_rate){1, 1000, 0};
+    of_limit.remember_ms = 99999;
+    assert_int_equal(mcds_limit_open(store, "l", &of_limit, &limit), MCDS_INVALID);
+    assert_string_equal(mcds_last_error()->option, "remember_ms");
+    mcds_lease lease = MCDS_LEASE_INIT;
+    mcds_lock_holder holder = {0};
+    mcds_lock *lock = NULL;
+    assert_int_equal(mcds_lock_open(store, "k", NULL, &lock), MCDS_OK);
+    assert_int_equal(mcds_lock_try_acquire_shared(lock, &lease), MCDS_OK);
+    assert_int_equal(mcds_lock_get_holder(lock, &holder), MCDS_OK);
+    assert_int_equal(holder.shared, 1);
+    assert_true(holder.tenure != 0);
+    mcds_lock_close(lock);
+    mcds_counter_options of_counter = {0};
+    mcds_counter_value value = {0};
+    mcds_counter *counter = NULL;
+    of_counter.ttl_ms = 60000;
+    assert_int_equal(mcds_counter_open(store, "c", &of_counter, &counter), MCDS_OK);
+    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
+    assert_int_equal(mcds_counter_get(counter, &value), MCDS_OK);
+    assert_true(value.ttl_ms > 0);
+    mcds_counter_close(counter);
+    mcds_close(store);
 }
 
 static void this_versions_size_and_0_are_taken(void **state)
@@ -397,16 +471,20 @@ static void a_newer_struct_with_more_is_refused_or_cleared(void **state)
 static void a_reserved_member_must_be_zero(void **state)
 {
     (void)state;
-    for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
-        const struct mcds__sized_layout *layout = &mcds__sized_layouts[i];
+    for (int i = 0; i < 2 * MCDS__SIZED_COUNT; i++) {
+        const int which = i / 2;
+        const struct mcds__sized_layout *layout = &mcds__sized_layouts[which];
+        size_t size = i % 2 == 0 ? layout->size : 0;
+        size_t end = size > 0 ? size : layout->first;
+        size_t known = layout->known < end ? layout->known : end;
         union capacity capacity;
-        int result = call(i, &capacity, layout->size, layout->known, layout->size);
-        if (layout->known < layout->size && !rows[i].is_output)
+        int result = call(which, &capacity, size, known, end);
+        if (known < end && !rows[which].is_output)
             assert_int_equal(result, MCDS_INVALID);
         else
             assert_int_equal(result, MCDS_OK);
-        if (rows[i].is_output)
-            check_zeros(&capacity, layout->known, layout->size);
+        if (rows[which].is_output)
+            check_zeros(&capacity, known, end);
     }
 }
 
@@ -501,6 +579,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_struct_has_a_row),
+        cmocka_unit_test(size_0_means_the_members_of_version_0_1),
+        cmocka_unit_test(options_and_outputs_of_size_0_are_whole),
         cmocka_unit_test(this_versions_size_and_0_are_taken),
         cmocka_unit_test(an_older_struct_is_taken),
         cmocka_unit_test(a_newer_struct_is_taken_where_its_tail_is_zero),

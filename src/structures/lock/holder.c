@@ -209,10 +209,8 @@ static enum mcds__step step_watch(struct mcds__operation *operation)
 static const struct mcds__operation_kind watch_kind = {
     "lock", "watch", sizeof(struct lock_look), step_watch, NULL};
 
-/* A watch reads the tenure that an earlier one has written. The struct of 0.1 had none, so a size of 0
- * is that of the first version with a watch; a later version may have a longer struct. */
+/* A watch reads the tenure that an earlier one has written. */
 #define WATCH_LEAST (offsetof(mcds_lock_holder, tenure) + sizeof(uint64_t))
-#define WATCH_SIZE (offsetof(mcds_lock_holder, intended) + sizeof(uint32_t))
 
 static int check_watch(const mcds_lock *lock, uint32_t wait_ms, const mcds_lock_holder *holder)
 {
@@ -239,8 +237,6 @@ int mcds_lock_watch_start(mcds_lock *lock, uint32_t wait_ms, mcds_lock_holder *h
                                                start, &result);
     if (watch == NULL)
         return result;
-    if (holder->size == 0)
-        holder->size = WATCH_SIZE;
     mcds__sized_take(MCDS__SIZED_mcds_lock_holder, holder, &seen);
     watch->lock = lock;
     watch->holder_out = holder;
