@@ -63,9 +63,12 @@ static bool read_text(struct cursor_file *file)
     FILE *opened = fopen(file->path, "re");
     if (opened == NULL)
         return false;
-    bool is_read = fgets(file->text, sizeof file->text, opened) != NULL || !ferror(opened);
+    bool has_line = fgets(file->text, sizeof file->text, opened) != NULL;
+    bool is_read = has_line || !ferror(opened);
     (void)fclose(opened);
     file->text[strcspn(file->text, "\n")] = '\0';
+    if (has_line && file->text[0] == '\0') /* only an empty file has no cursor yet */
+        memcpy(file->text, "?", sizeof "?");
     return is_read;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hash/text_sum.h"
 #include "mcds.h"
 
 /* Fields from bytes: what is saved is loaded again as it was. */
@@ -56,15 +57,18 @@ static void load(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char begin[] = "3:mcds:name:1:0:0:";
+    static const char begin[] = "4:mcds:name:1:0:0:";
     char text[1024];
-    size_t length = size < sizeof text - sizeof begin ? size : sizeof text - sizeof begin;
+    const size_t room = sizeof text - sizeof begin - MCDS__TEXT_SUM;
+    size_t length = size < room ? size : room;
     memcpy(text, data, length);
     text[length] = '\0';
     load(text);
     memcpy(text, begin, sizeof begin - 1);
     memcpy(text + sizeof begin - 1, data, length);
     text[sizeof begin - 1 + length] = '\0';
+    load(text);
+    mcds__text_seal(text, strlen(text));
     load(text);
     save(data, size);
     return 0;

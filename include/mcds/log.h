@@ -264,7 +264,8 @@ MCDS_API void mcds_log_cursor_save(const mcds_log_cursor *cursor,
 /* Reads a cursor from text that mcds_log_cursor_save has written.
  * Arguments:   cursor  filled
  *              text    terminated by NUL
- * Returns:     MCDS_OK; MCDS_INVALID: the text is not a cursor, and *cursor is untouched
+ * Returns:     MCDS_OK; MCDS_INVALID: the text is not a cursor, was cut, or has a changed byte, and
+ *              *cursor is untouched
  * Cost:        none
  * Threads:     any; only one call may use a cursor at a time */
 MCDS_API MCDS_CHECKED int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text);

@@ -194,7 +194,8 @@ MCDS_API void mcds_queue_job_save(const mcds_job *job, char text_out[MCDS_QUEUE_
  * Arguments:   job   held afterwards. Its deadline is not known: deadline_ns is 0 until
  *                    mcds_queue_longer returns MCDS_OK
  *              text  terminated by NUL
- * Returns:     MCDS_OK; MCDS_INVALID: the text is not a receipt, and *job is untouched
+ * Returns:     MCDS_OK; MCDS_INVALID: the text is not a receipt, was cut, or has a changed byte, and
+ *              *job is untouched
  * Cost:        none
  * Threads:     as mcds_queue_next */
 MCDS_API MCDS_CHECKED int mcds_queue_job_load(mcds_job *job, const char *text);

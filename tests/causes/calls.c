@@ -278,7 +278,9 @@ static const struct row rows[] = {
       .noun = "log",
       .verb = "cursor_load",
       .found = "yesterday"},
-     "log: cursor_load: the text is not a cursor; begin a new cursor"},
+     "log: cursor_load: the text is not a cursor, or a part of it is missing or changed; begin "
+     "a "
+     "new cursor"},
     {tail_with_the_cursor_of_another,
      {.result = MCDS_INVALID,
       .cause = MCDS_CAUSE_BAD_CURSOR,

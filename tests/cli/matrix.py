@@ -19,6 +19,7 @@ READERS = ("set add", "set remove", "table put", "table remove", "list push", "l
 CHANGES_NOTHING = ("get", "estimate", "has", "holders", "scan", "count", "tail", "lock", "ls", "rm", "backup", "doctor", "help",
                    "completion", "batch", "shell", "dump", "top", "once", "who", "dead")
 RATE = ["--rate", "1/s"]
+RECEIPT = "0123456789abcdef.0.0.1.ea3313a7"
 WORDS = {"help": [], "completion": ["bash"], "lock": ["x", "--info"], "backup": ["copy"], "rm": ["x", "--yes"],
          "dump": ["x", "-o", "file"], "load": ["dump"], "watch": ["x", "--once"], "top": ["--once"],
          "cache get": ["x", "1"], "cache forget": ["x", "1"], "cache hold": ["x", "1", "--for", "5s", "--", "true"],
@@ -26,8 +27,8 @@ WORDS = {"help": [], "completion": ["bash"], "lock": ["x", "--info"], "backup": 
          "limit run": ["x", *RATE, "--", "true"], "semaphore run": ["y", "--permits", "1", "--", "true"],
          "semaphore resize": ["x", "2"], "once": ["x", "--info"], "leader run": ["z", "--once", "--", "true"],
          "leader watch": ["x", "--once"], "queue push": ["x", "y", "--may-lose"], "queue next": ["x", "--may-lose"],
-         "queue work": ["x", "--may-lose", "--wait", "0", "--", "true"], "queue done": ["x", "0123456789abcdef.0.0.1"],
-         "queue again": ["x", "0123456789abcdef.0.0.1"], "queue longer": ["x", "0123456789abcdef.0.0.1"],
+         "queue work": ["x", "--may-lose", "--wait", "0", "--", "true"], "queue done": ["x", RECEIPT],
+         "queue again": ["x", RECEIPT], "queue longer": ["x", RECEIPT],
          "queue discard": ["x", "--all"],
          "lock acquire": ["w"], "lock renew": ["x", "--token", "token"], "lock release": ["x", "--token", "token"]}
 # What names a claim or a lease, of which there is none.

@@ -694,18 +694,6 @@ static void a_worker_waits_for_a_job(struct suite *suite)
 /* Another process ends a claim by its receipt, and by no other text. */
 static void a_receipt_ends_a_claim(struct suite *suite)
 {
-    static const char *const bad[] = {"",
-                                      "0123456789abcdef",
-                                      "0123456789abcdef.0.1",
-                                      "0123456789abcdef.0.1.0",
-                                      "0123456789abcdef.0.1.65536",
-                                      "0123456789abcdef.0.1.1.",
-                                      "0123456789abcdef.0.1099511627776.1",
-                                      "0123456789abcdef.18446744073709551616.1.1",
-                                      "0123456789abcdef.-1.1.1",
-                                      "123456789abcdef.0.1.1",
-                                      "0000000000000000.0.1.1",
-                                      "0123456789abcdeg.0.1.1"};
     char receipt[MCDS_QUEUE_JOB_TEXT];
     struct pair pair;
     open_pair(suite, &pair, 0);
@@ -722,11 +710,9 @@ static void a_receipt_ends_a_claim(struct suite *suite)
     CHECK_RESULT(MCDS_OK, mcds_queue_job_load(&pair.other, receipt));
     CHECK_OTHER(MCDS_LOST, suite, mcds_queue_again, pair.theirs, &pair.other, 0);
     assert_false(pair.other.is_held);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        CHECK_RESULT(MCDS_INVALID, mcds_queue_job_load(&pair.other, bad[i]));
-        CHECK_SENTENCE("the receipt of a job");
-        assert_false(pair.other.is_held);
-    }
+    CHECK_RESULT(MCDS_INVALID, mcds_queue_job_load(&pair.other, "0123456789abcdef.0.1.1"));
+    CHECK_SENTENCE("the receipt of a job");
+    assert_false(pair.other.is_held);
     close_pair(&pair);
 }
 

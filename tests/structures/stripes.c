@@ -1,5 +1,6 @@
 /* Queues of several stripes: no job is lost or handed out twice, no stripe waits for ever, and the
  * queue keeps its number. */
+#include "base/hash/text_sum.h"
 #include "structures/queue/queue.h"
 #include "structures/suite.h"
 
@@ -379,10 +380,12 @@ static void a_receipt_of_no_stripe_is_lost(struct suite *suite)
     mcds_queue_job_save(&worker.job, receipt);
     (void)snprintf(forged, sizeof forged, "%.16s.%llu.0.1", receipt,
                    31ULL << MCDS__JOBS_STRIPE_BIT);
+    mcds__text_seal(forged, strlen(forged));
     CHECK_RESULT(MCDS_OK, mcds_queue_job_load(&job, forged));
     CHECK(MCDS_LOST, suite, mcds_queue_again, queue, &job, 0);
     (void)snprintf(forged, sizeof forged, "%.16s.%llu.0.1", receipt,
                    32ULL << MCDS__JOBS_STRIPE_BIT);
+    mcds__text_seal(forged, strlen(forged));
     CHECK_RESULT(MCDS_INVALID, mcds_queue_job_load(&job, forged));
     CHECK(MCDS_OK, suite, mcds_queue_done, worker.queue, &worker.job);
     dismiss(&worker);

@@ -138,29 +138,6 @@ static void a_cursor_of_another_store_is_refused(void **state)
     mcds_close(store);
 }
 
-/* As saved before a cursor named its log. */
-static void a_cursor_without_a_name_is_read(void **state)
-{
-    struct fake_env fake;
-    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
-    char text[MCDS_LOG_CURSOR_TEXT];
-    (void)state;
-    fake_env_init(&fake, 1);
-    mcds_store *store = open_store(&fake, "memory:one");
-    mcds_log *q = open_log(store, "q");
-    mcds_log *o = open_log(store, "o");
-    put(q, 3);
-    put(o, 1);
-    (void)snprintf(text, sizeof text, "2:%lld:0:0", (long long)(fake.wall_ns / 1000000 - 1000));
-    OK(mcds_log_cursor_load(&cursor, text));
-    assert_int_equal(tail(q, &cursor), 3);
-    check_refused(o, &cursor,
-                  "log 'o': tail: the cursor belongs to log 'q'; begin a new cursor");
-    mcds_log_close(q);
-    mcds_log_close(o);
-    mcds_close(store);
-}
-
 /* The server restarts: everything is gone. */
 static void lose_all(struct hooked_backend *backend, struct fake_env *fake)
 {
@@ -518,7 +495,6 @@ int main(void)
         cmocka_unit_test(a_cursor_may_have_any_time),
         cmocka_unit_test(a_cursor_of_another_log_is_refused),
         cmocka_unit_test(a_cursor_of_another_store_is_refused),
-        cmocka_unit_test(a_cursor_without_a_name_is_read),
         cmocka_unit_test(a_loss_is_told_once),
         cmocka_unit_test(a_loss_that_writers_record_is_one_gap),
         cmocka_unit_test(a_first_segment_made_again_is_followed),

@@ -99,7 +99,8 @@ static mcds_bytes unhex(const char *text, uint8_t frame[FRAME_MAX])
         return none;
     size_t digits = length - PREFIX_LENGTH;
     const char *at = text + PREFIX_LENGTH;
-    if (digits % 2 != 0 || digits / 2 > FRAME_MAX)
+    /* The checksum of the frame does not show a digit whose case was changed. */
+    if (digits % 2 != 0 || digits / 2 > FRAME_MAX || strpbrk(at, "ABCDEF") != NULL)
         return none;
     for (size_t i = 0; i < digits / 2; i++) {
         int high = mcds__hex_value(at[2 * i]);

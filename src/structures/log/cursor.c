@@ -1,17 +1,17 @@
 /* Log: a cursor as text.
  *
- * The text is 3:NS:NAME:STORE:FLAGS:POLLED:FROM:LIFE:CHUNK and, for each chunk,
- * :SEGMENT.SIZE.INCARNATION. NS and NAME are as in the keys of the log, empty before the first use;
- * the others are decimal numbers. A text of form 2 begins 2:FROM. */
+ * The text is 4:NS:NAME:STORE:FLAGS:POLLED:FROM:LIFE:CHUNK, for each chunk
+ * :SEGMENT.SIZE.INCARNATION, and a checksum (base/hash/text_sum.h). NS and NAME are as in the keys of the
+ * log, empty before the first use; the others are decimal numbers. */
 #include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash/text_sum.h"
 #include "base/number.h"
 #include "structures/log/log.h"
 
-#define FORM 3
-#define FORM_WITHOUT_LOG 2
+#define FORM 4
 #define CHUNKS_HUGE (UINT64_C(1) << 40)
 #define SIZE_HUGE (UINT64_C(1) << 27)
 /* In `flags`: from_ms is the time of the first call, which found no log. */
@@ -69,11 +69,23 @@ static int fail_other_log(const mcds_log_cursor *cursor, const mcds_log *log)
                              same_ns ? "" : "'");
 }
 
+/* Whether calls, or a load of a text, can have written these fields. */
+static bool is_possible_cursor(const mcds_log_cursor *cursor)
+{
+    if (cursor->count > MCDS_LOG_CURSOR_CHUNKS || cursor->chunk > CHUNKS_HUGE ||
+        cursor->from_ms < 0 || cursor->polled_ms < 0 ||
+        memchr(cursor->log, '\0', sizeof cursor->log) == NULL)
+        return false;
+    for (uint32_t i = 0; i < cursor->count; i++)
+        if (cursor->at[i].segment > CHUNKS_HUGE || cursor->at[i].size > SIZE_HUGE)
+            return false;
+    return true;
+}
+
 int mcds__log_cursor_check(const mcds_log_cursor *cursor, const mcds_log *log)
 {
     char own[MCDS_LOG_CURSOR_LOG];
-    if (cursor->count > MCDS_LOG_CURSOR_CHUNKS || cursor->from_ms < 0 ||
-        cursor->polled_ms < 0 || memchr(cursor->log, '\0', sizeof cursor->log) == NULL)
+    if (!is_possible_cursor(cursor))
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(CURSOR_NOT_BEGUN), .noun = "log",
                               .name = log->handle.name, .verb = "tail");
     write_log(log, own);
@@ -113,8 +125,8 @@ void mcds_log_cursor_save(const mcds_log_cursor *cursor, char text_out[MCDS_LOG_
         at = log_cursor_put(at, '.', cursor->at[i].size);
         at = log_cursor_put(at, '.', cursor->at[i].incarnation);
     }
-    assert(at < text_out + MCDS_LOG_CURSOR_TEXT);
-    *at = '\0';
+    assert(at + MCDS__TEXT_SUM < text_out + MCDS_LOG_CURSOR_TEXT);
+    mcds__text_seal(text_out, (size_t)(at - text_out));
 }
 
 /* Reads a number that ends at one of the characters of `end`. */
@@ -149,21 +161,19 @@ static bool take_log(const char **at, char out[MCDS_LOG_CURSOR_LOG])
 static bool take_head(const char **at, mcds_log_cursor *cursor)
 {
     uint64_t form;
-    uint64_t store = 0;
-    uint64_t flags = 0;
-    uint64_t polled_ms = 0;
+    uint64_t store;
+    uint64_t flags;
+    uint64_t polled_ms;
     uint64_t from_ms;
     uint64_t life;
-    bool fine = log_cursor_take(at, ":", FORM, &form) && form >= FORM_WITHOUT_LOG &&
-                *(*at)++ == ':';
-    if (fine && form == FORM)
-        fine = take_log(at, cursor->log) && *(*at)++ == ':' &&
-               log_cursor_take(at, ":", UINT32_MAX, &store) && *(*at)++ == ':' &&
-               log_cursor_take(at, ":", UINT32_MAX, &flags) && *(*at)++ == ':' &&
-               log_cursor_take(at, ":", INT64_MAX, &polled_ms) && *(*at)++ == ':';
-    if (!fine || !log_cursor_take(at, ":", INT64_MAX, &from_ms) || *(*at)++ != ':' ||
+    if (!log_cursor_take(at, ":", FORM, &form) || form != FORM || *(*at)++ != ':' ||
+        !take_log(at, cursor->log) || *(*at)++ != ':' ||
+        !log_cursor_take(at, ":", UINT32_MAX, &store) || *(*at)++ != ':' ||
+        !log_cursor_take(at, ":", UINT32_MAX, &flags) || *(*at)++ != ':' ||
+        !log_cursor_take(at, ":", INT64_MAX, &polled_ms) || *(*at)++ != ':' ||
+        !log_cursor_take(at, ":", INT64_MAX, &from_ms) || *(*at)++ != ':' ||
         !log_cursor_take(at, ":", UINT32_MAX, &life) || *(*at)++ != ':' ||
-        !log_cursor_take(at, ":", CHUNKS_HUGE, &cursor->chunk))
+        !log_cursor_take(at, ":.", CHUNKS_HUGE, &cursor->chunk))
         return false;
     cursor->store = (uint32_t)store;
     cursor->flags = (uint32_t)flags;
@@ -173,30 +183,38 @@ static bool take_head(const char **at, mcds_log_cursor *cursor)
     return true;
 }
 
+/* Reads the fields of the next chunk. */
+static bool take_chunk(const char **at, mcds_log_cursor *cursor)
+{
+    uint64_t size;
+    uint64_t incarnation;
+    const uint32_t i = cursor->count;
+    if (i == MCDS_LOG_CURSOR_CHUNKS || *(*at)++ != ':' ||
+        !log_cursor_take(at, ".", CHUNKS_HUGE, &cursor->at[i].segment) || *(*at)++ != '.' ||
+        !log_cursor_take(at, ".", SIZE_HUGE, &size) || *(*at)++ != '.' ||
+        !log_cursor_take(at, ":.", UINT32_MAX, &incarnation))
+        return false;
+    cursor->at[i].size = (uint32_t)size;
+    cursor->at[i].incarnation = (uint32_t)incarnation;
+    cursor->count++;
+    return true;
+}
+
 int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text)
 {
     mcds_log_cursor loaded = MCDS_LOG_CURSOR_INIT;
     const char *at = text;
+    size_t length = 0;
     if (cursor == NULL || text == NULL)
         return mcds__fail_missing("log", "cursor_load", "a cursor and a text");
-    bool fine = take_head(&at, &loaded);
-    while (fine && *at == ':') {
-        uint64_t size;
-        uint64_t incarnation;
-        at++;
-        fine = loaded.count < MCDS_LOG_CURSOR_CHUNKS &&
-               log_cursor_take(&at, ".:", CHUNKS_HUGE, &loaded.at[loaded.count].segment) &&
-               *at++ == '.' && log_cursor_take(&at, ".:", SIZE_HUGE, &size) && *at++ == '.' &&
-               log_cursor_take(&at, ".:", UINT32_MAX, &incarnation);
-        if (fine) {
-            loaded.at[loaded.count].size = (uint32_t)size;
-            loaded.at[loaded.count++].incarnation = (uint32_t)incarnation;
-        }
-    }
-    if (!fine || *at != '\0')
+    bool fine = mcds__text_unseal(text, &length) && take_head(&at, &loaded);
+    while (fine && at != text + length)
+        fine = take_chunk(&at, &loaded);
+    if (!fine)
         return mcds__fail(MCDS_INVALID, BAD_CURSOR, .noun = "log", .verb = "cursor_load",
                           .found = text,
-                          .reason = "the text is not a cursor; begin a new cursor");
+                          .reason = "the text is not a cursor, or a part of it is missing or "
+                                    "changed; begin a new cursor");
     *cursor = loaded;
     return MCDS_OK;
 }

@@ -1,11 +1,12 @@
-/* Queue: the receipt of a claim as text: INCARNATION.PART.NUMBER.TRIES, the first in
- * hexadecimal. */
+/* Queue: the receipt of a claim as text: INCARNATION.PART.NUMBER.TRIES.SUM, the first and the last
+ * in hexadecimal (base/hash/text_sum.h). */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash/text_sum.h"
 #include "base/number.h"
 #include "structures/queue/queue.h"
 
@@ -22,8 +23,8 @@ void mcds_queue_job_save(const mcds_job *job, char text_out[MCDS_QUEUE_JOB_TEXT]
     int length = snprintf(text_out, MCDS_QUEUE_JOB_TEXT,
                           "%016" PRIx64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu32, job->incarnation,
                           job->part, job->number, job->tries);
-    assert(length > INCARNATION_DIGITS && length < MCDS_QUEUE_JOB_TEXT);
-    (void)length;
+    assert(length > INCARNATION_DIGITS && length + MCDS__TEXT_SUM < MCDS_QUEUE_JOB_TEXT);
+    mcds__text_seal(text_out, (size_t)length);
 }
 
 static bool read_incarnation(const char **at, uint64_t *out)
@@ -56,12 +57,14 @@ int mcds_queue_job_load(mcds_job *job, const char *text)
     mcds_job loaded = MCDS_JOB_INIT;
     uint64_t numbers[NUMBERS];
     const char *at = text;
+    size_t length;
     if (job == NULL || text == NULL)
         return mcds__fail_missing("queue", "job_load", "a job and a text");
-    bool is_fine = read_incarnation(&at, &loaded.incarnation);
+    bool is_fine = mcds__text_unseal(text, &length) &&
+                   read_incarnation(&at, &loaded.incarnation);
     for (size_t i = 0; i < NUMBERS; i++)
         is_fine = is_fine && read_next(&at, &numbers[i]);
-    if (is_fine && *at == '\0' && numbers[NUMBERS - 1] <= MCDS__JOBS_TRIES_MAX) {
+    if (is_fine && at == text + length && numbers[NUMBERS - 1] <= MCDS__JOBS_TRIES_MAX) {
         loaded.is_held = true;
         loaded.part = numbers[0];
         loaded.number = numbers[1];

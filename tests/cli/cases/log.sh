@@ -31,6 +31,8 @@ mcds log put deploys new newer
 mcds log tail deploys --cursor seen | hide
 echo nonsense >wrong
 run log tail deploys --cursor wrong
+printf '\n4:' >wrong
+run log tail deploys --cursor wrong
 run log tail deploys --cursor .
 mcds log tail deploys --cursor no/such/folder >/dev/null
 echo "-> $?"

@@ -1,5 +1,5 @@
 # Jobs that workers take in turn, each until one is done with it.
-hide() { sed 's/^[0-9a-f]\{16\}\.[0-9.]*/RECEIPT/; s/"receipt":"[^"]*"/"receipt":"RECEIPT"/; s/"ms":[1-9][0-9]*/"ms":N/g
+hide() { sed 's/^[0-9a-f]\{16\}\.[0-9a-f.]*/RECEIPT/; s/"receipt":"[^"]*"/"receipt":"RECEIPT"/; s/"ms":[1-9][0-9]*/"ms":N/g
     s/	[1-9][0-9]*\.[0-9]*	/	N	/; s/[0-9a-f]\{42\}/ID/'; }
 run queue count q
 run queue ls q
