@@ -103,6 +103,8 @@ static enum mcds__step take_raised(struct mcds__queue_finish *finish,
                                    struct mcds__operation *operation)
 {
     enum mcds__step step = mcds__queue_step_update(work, operation);
+    if (step == MCDS__DONE && operation->result == MCDS_LOST)
+        mcds__queue_lose_list(work->queue);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     const struct mcds__queue_range raised = {finish->incarnation, finish->first, finish->first};

@@ -185,6 +185,7 @@ static void learn_another(mcds_queue *queue, const struct mcds__jobs_numbers *nu
 void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbers)
 {
     pthread_mutex_lock(&queue->mutex);
+    queue->is_list_lost = false;
     if (numbers == NULL) {
         queue->numbers.incarnation = queue->numbers.stripes = 0;
         queue->next.stripe = queue->push.stripe = 0;
@@ -194,6 +195,21 @@ void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbe
     for (uint32_t i = 0; i < queue->numbers.stripes; i++)
         raise_range(queue, i, numbers->list[i].first, numbers->list[i].last);
     pthread_mutex_unlock(&queue->mutex);
+}
+
+void mcds__queue_lose_list(mcds_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    queue->is_list_lost = true;
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+bool mcds__queue_is_list_lost(mcds_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    bool is_list_lost = queue->is_list_lost;
+    pthread_mutex_unlock(&queue->mutex);
+    return is_list_lost;
 }
 
 void mcds__queue_note(mcds_queue *queue, uint64_t incarnation, uint64_t part, int64_t look_ns)

@@ -169,7 +169,9 @@ static enum mcds__step begin_push(struct queue_push *push)
     uint32_t stripe = mcds__queue_pick_stripe(queue, &queue->push, NULL);
     struct mcds__queue_range range = mcds__queue_range(queue, stripe);
     push->incarnation = range.incarnation;
-    if (range.incarnation == 0)
+    if (mcds__queue_is_list_lost(queue) && !push->is_fresh)
+        push->incarnation = 0;
+    if (push->incarnation == 0)
         return push_ask_numbers(push);
     push->part = range.last;
     push->opens = false;
@@ -332,6 +334,8 @@ static enum mcds__step take_raise(struct queue_push *push)
     if (step != MCDS__DONE)
         return step;
     const struct mcds__queue_range opened = {push->incarnation, 0, push->part};
+    if (push->base.result == MCDS_LOST)
+        mcds__queue_lose_list(push->work.queue);
     if (push->base.result == MCDS_OK && push->work.update.code == MCDS__MAP_CHANGED)
         mcds__queue_raise(push->work.queue, &opened);
     assert(push->opens && push->incarnation != 0);

@@ -65,6 +65,7 @@ struct mcds_queue {
     uint32_t stripes;                  /* that the caller asks for; 0: those of the queue */
     pthread_mutex_t mutex;             /* guards all that follows */
     struct mcds__jobs_numbers numbers; /* incarnation 0: not known */
+    bool is_list_lost; /* the store has lost the entry of the numbers, as far as is known */
     struct mcds__queue_stay push;
     struct mcds__queue_stay next;
     /* Of a stripe: the last claim found no job, so the next one looks first. */
@@ -93,6 +94,10 @@ void mcds__queue_note_use(mcds_queue *queue, struct mcds__queue_stay *stay, uint
                           size_t uses, bool is_outrun);
 /* Learn the numbers that the store has; NULL: there is no queue. */
 void mcds__queue_learn(mcds_queue *queue, const struct mcds__jobs_numbers *numbers);
+/* The entry of the numbers is lost. No new handle finds the parts, so a push must not use them
+ * before a read has found the entry again, or no queue. */
+void mcds__queue_lose_list(mcds_queue *queue);
+bool mcds__queue_is_list_lost(mcds_queue *queue);
 /* Raise the numbers of a stripe to at least these. No effect if the handle knows another
  * incarnation. */
 void mcds__queue_raise(mcds_queue *queue, const struct mcds__queue_range *range);

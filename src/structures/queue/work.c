@@ -107,6 +107,8 @@ enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
         return step;
     if (operation->result == MCDS_NOT_FOUND)
         mcds__queue_learn(work->queue, NULL);
+    if (operation->result == MCDS_LOST)
+        mcds__queue_lose_list(work->queue);
     mcds__queue_explain_loss(operation, MCDS__WHY(JOB_LIST_GONE));
     if (operation->result != MCDS_OK)
         return step;
