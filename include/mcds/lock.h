@@ -115,6 +115,7 @@ MCDS_API void mcds_lock_close(mcds_lock *lock);
  *              MCDS_BUSY       another holder has the lock
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    also: the lease is held
+ *              MCDS_IO         also: this machine's clock is after 2190
  *              After any other failure the caller does not hold the lock, and never will.
  * Cost:        1. One more for the first acquisition of this name ever, and for an acquisition
  *              soon after a release if the store cannot compare and delete (classic servers)
@@ -334,7 +335,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *
  * acquisition takes its fence from the clock of its machine. That fence is larger than every
  * earlier one if the clocks of the machines differ by less than a minute. For that reason, a
  * fence that is less than a minute old is erased when it is a minute old, even if the lock has
- * been acquired since the drop.
+ * been acquired since the drop. A number in the place of the fence that no lock draws, so that
+ * acquisitions return MCDS_CORRUPT, is erased at once.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such lock
  *              MCDS_BUSY       it is held

@@ -108,6 +108,7 @@ MCDS_API MCDS_CHECKED int mcds_semaphore_made_with(mcds_store *store, const char
  *                              slots that looks had found free
  *              MCDS_NOT_FOUND  no such semaphore, and the handle has no number of permits
  *              MCDS_AMBIGUOUS  see below
+ *              MCDS_IO         also: this machine's clock is after 2190
  *              MCDS_INVALID    also: the permit is held, or the semaphore was made with another
  *                              number of permits
  *              After any other failure the caller holds no permit, and never will.

@@ -45,6 +45,15 @@ void mcds__leased_init(struct mcds__leased *leased, uint32_t lease_ms, const cha
     assert(leased->label[MCDS__LEASE_LABEL_MAX] == '\0');
 }
 
+/* Whether calls can have written these fields. */
+static bool is_lease(const mcds_lease *lease)
+{
+    bool held = (lease->state & MCDS__LEASE_HELD) != 0;
+    bool extends = lease->extension < UINT64_MAX || mcds__lease_is_shared(lease);
+    return (lease->state & ~(uint32_t)MCDS__LEASE_STATES) == 0 &&
+           (!held || (lease->fence > 0 && extends));
+}
+
 int mcds__leased_check(const struct mcds__leased *leased, const mcds_lease *lease,
                        const struct mcds__operation_kind *kind, enum mcds__leased_need need)
 {
@@ -52,8 +61,15 @@ int mcds__leased_check(const struct mcds__leased *leased, const mcds_lease *leas
     if (leased->handle.forks != mcds__forks())
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(FORKED),
                               MCDS__CALL(kind, leased->handle.name));
+    if (!is_lease(lease))
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, MCDS__CALL(kind, leased->handle.name),
+                          .wanted = "a lease that this library has filled", .option = "lease");
     if (need == MCDS__NEED_EMPTY && held)
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_HELD),
+                              MCDS__CALL(kind, leased->handle.name));
+    if (need == MCDS__NEED_EMPTY && (lease->state & MCDS__LEASE_TOKEN) == 0 &&
+        mcds__wall_ns(mcds__store_env(leased->handle.store)) > MCDS__LEASE_WALL_NS_MAX)
+        return mcds__fail_why(MCDS_IO, MCDS__WHY(CLOCK_BEYOND_FENCES),
                               MCDS__CALL(kind, leased->handle.name));
     if (need != MCDS__NEED_EMPTY && (lease->state & MCDS__LEASE_GONE) != 0)
         return mcds__fail_why(MCDS_LOST, MCDS__WHY(LEASE_LOST_BEFORE),
@@ -85,7 +101,6 @@ int64_t mcds__leased_remaining_ms(const struct mcds__leased *leased, const mcds_
 {
     if ((lease->state & MCDS__LEASE_HELD) == 0)
         return 0;
-    int64_t left_ns = lease->deadline_ns -
-                      mcds__monotonic_ns(mcds__store_env(leased->handle.store));
-    return left_ns > 0 ? left_ns / NS_PER_MS : 0;
+    int64_t now_ns = mcds__monotonic_ns(mcds__store_env(leased->handle.store));
+    return lease->deadline_ns > now_ns ? (lease->deadline_ns - now_ns) / NS_PER_MS : 0;
 }

@@ -421,6 +421,8 @@ static const struct suite_case cases[] = {
     CASE(a_held_lock_is_not_dropped),
     CASE(a_young_fence_ends_by_itself),
     CASE(a_fence_ahead_of_the_clock_stays),
+    CASE(a_number_that_is_no_fence_is_dropped),
+    CASE(a_clock_after_2190_acquires_nothing),
     CASE(loss_is_told),
     CASE(a_lost_lease_prolongs_no_other),
     CASE(a_lease_is_used_as_it_stands),

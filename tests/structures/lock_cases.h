@@ -59,5 +59,7 @@ void drop_leaves_nothing(struct suite *suite);
 void a_held_lock_is_not_dropped(struct suite *suite);
 void a_young_fence_ends_by_itself(struct suite *suite);
 void a_fence_ahead_of_the_clock_stays(struct suite *suite);
+void a_number_that_is_no_fence_is_dropped(struct suite *suite);
+void a_clock_after_2190_acquires_nothing(struct suite *suite);
 
 #endif

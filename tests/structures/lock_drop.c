@@ -115,3 +115,63 @@ void a_fence_ahead_of_the_clock_stays(struct suite *suite)
     CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
     close_rivals(&r);
 }
+
+/* No holder has had such a number, so nothing depends on it. */
+void a_number_that_is_no_fence_is_dropped(struct suite *suite)
+{
+    static const char *const forged[] = {"18446744073709551615", "18446744073709551613",
+                                         "9223372036854775807", "0", "41"};
+    struct rivals r;
+    char text[64];
+    open_rivals(suite, &r, 0);
+    struct raw_key fence = raw_fence(suite, r.name);
+    for (size_t i = 0; i < sizeof forged / sizeof forged[0]; i++) {
+        assert_int_equal(raw_set(suite, &fence, forged[i]), MCDS_OUT_OK);
+        CHECK(MCDS_CORRUPT, suite, mcds_lock_try_acquire, r.mine, &r.lease);
+        CHECK_SENTENCE("somebody has set it; drop it");
+        CHECK_OTHER(MCDS_OK, suite, mcds_lock_drop, r.theirs);
+        assert_false(raw_get(suite, &fence, text, sizeof text));
+        CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_lock_drop, r.theirs);
+        hold_and_release(suite, &r);
+    }
+    close_rivals(&r);
+}
+
+static void check_clock_refused(struct suite *suite, struct rivals *r)
+{
+    CHECK(MCDS_IO, suite, mcds_lock_try_acquire, r->mine, &r->lease);
+    CHECK_SENTENCE("this machine's clock is after 2190, until which locks and semaphores work: "
+                   "set it");
+    assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_CLOCK);
+    CHECK(MCDS_IO, suite, mcds_lock_acquire, r->mine, 0, &r->lease);
+    assert_int_equal(r->lease.state, 0);
+}
+
+/* Few numbers follow a fence from such a clock. What was acquired before can be renewed, released
+ * and dropped. */
+void a_clock_after_2190_acquires_nothing(struct suite *suite)
+{
+    static const int64_t clocks_ms[] = {INT64_C(7000000000001), INT64_MAX / 1000000 - 60000};
+    for (size_t i = 0; i < sizeof clocks_ms / sizeof clocks_ms[0]; i++) {
+        struct rivals r;
+        char text[64];
+        open_rivals(suite, &r, 0);
+        struct raw_key fence = raw_fence(suite, r.name);
+        int64_t ahead_ms = clocks_ms[i] - wall_ms(suite);
+        shift_wall_ms(suite, ahead_ms);
+        check_clock_refused(suite, &r);
+        CHECK(MCDS_NOT_FOUND, suite, mcds_lock_drop, r.mine);
+        shift_wall_ms(suite, -ahead_ms);
+        assert_false(raw_get(suite, &fence, text, sizeof text));
+        CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
+        assert_true(r.lease.fence < UINT64_C(7000000000000000000));
+        shift_wall_ms(suite, ahead_ms);
+        CHECK(MCDS_OK, suite, mcds_lock_renew, r.mine, &r.lease);
+        CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
+        check_clock_refused(suite, &r);
+        CHECK(MCDS_OK, suite, mcds_lock_drop, r.mine);
+        shift_wall_ms(suite, -ahead_ms);
+        assert_false(raw_get(suite, &fence, text, sizeof text));
+        close_rivals(&r);
+    }
+}

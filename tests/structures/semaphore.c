@@ -340,6 +340,40 @@ static void drop_leaves_nothing(struct suite *suite)
     close_pair(&pair);
 }
 
+static void a_number_that_is_no_fence_is_dropped(struct suite *suite)
+{
+    struct pair pair;
+    char value[64];
+    open_pair(suite, &pair, 1, 0);
+    struct raw_key key = raw_key(suite, MCDS__TAG_SEMAPHORE_FENCE, pair.name, 0);
+    key.route = raw_key(suite, MCDS__TAG_SEMAPHORE, pair.name, -1).key;
+    assert_int_equal(raw_set(suite, &key, "9223372036854775807"), MCDS_OUT_OK);
+    CHECK(MCDS_CORRUPT, suite, mcds_semaphore_try_acquire, pair.mine, &pair.permits[0]);
+    CHECK_SENTENCE("somebody has set it; drop it");
+    CHECK_OTHER(MCDS_OK, suite, mcds_semaphore_drop, pair.theirs);
+    assert_false(raw_get(suite, &key, value, sizeof value));
+    acquire_many(suite, &pair, 1, 1);
+    release_many(suite, &pair, 1);
+    close_pair(&pair);
+}
+
+static void a_clock_after_2190_acquires_nothing(struct suite *suite)
+{
+    struct pair pair;
+    mcds_semaphore_options found = MCDS_SEMAPHORE_OPTIONS_INIT;
+    open_pair(suite, &pair, 1, 0);
+    int64_t ahead_ms = INT64_MAX / 1000000 - 60000 - wall_ms(suite);
+    shift_wall_ms(suite, ahead_ms);
+    CHECK(MCDS_IO, suite, mcds_semaphore_try_acquire, pair.mine, &pair.permits[0]);
+    CHECK_SENTENCE("this machine's clock is after 2190, until which locks and semaphores work: "
+                   "set it");
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_semaphore_made_with(suite->store, pair.name, &found));
+    shift_wall_ms(suite, -ahead_ms);
+    acquire_many(suite, &pair, 1, 1);
+    release_many(suite, &pair, 1);
+    close_pair(&pair);
+}
+
 static void options_and_permits_are_checked(struct suite *suite)
 {
     mcds_semaphore_options options = MCDS_SEMAPHORE_OPTIONS_INIT;
@@ -408,6 +442,8 @@ static const struct suite_case cases[] = {
     CASE(lost_settings_are_made_again),
     CASE(foreign_values_are_corrupt),
     CASE(drop_leaves_nothing),
+    CASE(a_number_that_is_no_fence_is_dropped),
+    CASE(a_clock_after_2190_acquires_nothing),
     CASE(options_and_permits_are_checked),
     CASE_ONCE(as_many_as_permits_in_one_pipeline),
 };

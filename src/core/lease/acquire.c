@@ -38,6 +38,11 @@
 
 enum { BEGIN, TRY, TAKE, MARK, FENCE, POLL, UNDO, INTEND };
 
+static bool is_fence(uint64_t number)
+{
+    return number >= FENCE_MIN && number <= FENCE_MAX;
+}
+
 /* Greater than every fence drawn so far, as far as clocks agree, and than those that this
  * handle has seen. */
 static uint64_t fence_seed(const struct mcds__lease_call *call,
@@ -46,6 +51,8 @@ static uint64_t fence_seed(const struct mcds__lease_call *call,
     uint64_t newest = atomic_load_explicit(call->fence_newest, memory_order_relaxed);
     int64_t now_ns = mcds__wall_ns(operation->env);
     uint64_t seed = now_ns > (int64_t)FENCE_MIN ? (uint64_t)now_ns : FENCE_MIN;
+    if (seed > MCDS__LEASE_WALL_NS_MAX) /* the clock was set during the call */
+        seed = MCDS__LEASE_WALL_NS_MAX;
     return seed > newest ? seed : newest + 1;
 }
 
@@ -224,6 +231,19 @@ static enum mcds__step lease_acquire_take_trouble(struct mcds__lease_call *call,
     return MCDS__DONE;
 }
 
+/* The lease is held, but its fence is a number that no lock draws. */
+static enum mcds__step take_without_fence(struct mcds__lease_call *call,
+                                          struct mcds__operation *operation,
+                                          const mcds_reply *look, int64_t deadline_ns)
+{
+    mcds_lease *lease = call->lease;
+    assert(call->takes_any_fence && lease->fence == 0);
+    lease->deadline_ns = deadline_ns;
+    lease->state |= MCDS__LEASE_HELD;
+    mcds__lease_remember_cas(lease, look->cas);
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
 /* The increment has drawn no fence: give the lease back. */
 static enum mcds__step refuse_fence(struct mcds__lease_call *call,
                                     struct mcds__operation *operation, const mcds_reply *fence,
@@ -263,7 +283,8 @@ static enum mcds__step lease_acquire_take_mine(struct mcds__lease_call *call,
         return lease_acquire_ask_fence(call, operation);
     if (mcds__is_transport_trouble(fence))
         return lease_acquire_take_trouble(call, operation, fence);
-    if (fence->outcome != MCDS_OUT_OK || fence->number < FENCE_MIN || fence->number > FENCE_MAX)
+    bool is_drawn = fence->outcome == MCDS_OUT_OK && is_fence(fence->number);
+    if (!is_drawn && !(call->takes_any_fence && fence->outcome == MCDS_OUT_OK))
         return refuse_fence(call, operation, fence, look);
     uint64_t newest = atomic_load(call->fence_newest); /* read before the clock */
     int64_t deadline_ns = mcds__lease_deadline(call, lease->asked_ns);
@@ -275,6 +296,8 @@ static enum mcds__step lease_acquire_take_mine(struct mcds__lease_call *call,
         operation->detail = MCDS__WHY(LOCK_WITHOUT_TTL);
         return ask_undo(call, operation, look->cas, MCDS_UNSUPPORTED);
     }
+    if (!is_drawn)
+        return take_without_fence(call, operation, look, deadline_ns);
     if (fence->number <= newest && call->raises++ < RAISES_MAX) {
         call->fence_drawn = fence->number;
         return lease_acquire_ask_fence(call, operation);

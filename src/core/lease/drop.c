@@ -4,7 +4,8 @@
  * acquisition takes its fence from the clock of its machine, which must be later than every earlier
  * fence. Therefore a fence of the last minute is not deleted but gets a ttl. When it expires, every
  * clock that differs by less than a minute is past the fence, also if the lease is used meanwhile. A
- * fence that is far ahead of this machine's clock is not erased. */
+ * fence that is far ahead of this machine's clock is not erased. A number that no lock draws was no
+ * holder's fence, and is erased at once. */
 #include <assert.h>
 
 #include "base/environment.h"
@@ -82,9 +83,12 @@ static enum mcds__step take_acquire(struct mcds__lease_drop *drop,
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(HELD));
     if (operation->result != MCDS_OK)
         return step;
-    int64_t left_ns = (int64_t)drop->lease.fence + SKEW_NS - mcds__wall_ns(operation->env);
-    if (drop->lease.fence > INT64_MAX / 2 || left_ns > AHEAD_MAX_NS)
+    int64_t now_ns = mcds__wall_ns(operation->env);
+    assert(drop->lease.fence <= INT64_MAX);
+    int64_t ahead_ns = (int64_t)drop->lease.fence - (now_ns > 0 ? now_ns : 0);
+    if (ahead_ns > AHEAD_MAX_NS - SKEW_NS)
         return lease_drop_release(drop, operation, MCDS_INVALID, MCDS__WHY(FENCE_AHEAD));
+    int64_t left_ns = ahead_ns + SKEW_NS; /* of a number that is no fence, the lease has 0 */
     drop->ttl_ms = left_ns > 0 ? (uint64_t)(left_ns / NS_PER_MS) + TTL_SLACK_MS : 0;
     return lease_drop_ask_fence(drop, operation);
 }
@@ -149,6 +153,7 @@ void mcds__lease_drop_begin(struct mcds__lease_drop *drop)
     drop->has_erased = false;
     drop->lease = (mcds_lease)MCDS_LEASE_INIT;
     drop->call.lease = &drop->lease;
+    drop->call.takes_any_fence = true;
     drop->keys[0] = drop->call.keys->lease;
     drop->keys[1] = drop->call.keys->fence;
 }

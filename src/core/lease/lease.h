@@ -22,6 +22,10 @@
 #define MCDS__LEASE_LABEL_MAX 200
 #define MCDS__LEASE_VALUE_MAX (8 + 1 + 16 + 8 + MCDS__LEASE_LABEL_MAX)
 
+/* A lock or semaphore is not acquired where the wall clock is later, in 2191: too few numbers follow
+ * a fence from such a clock. */
+#define MCDS__LEASE_WALL_NS_MAX INT64_C(7000000000000000000)
+
 struct mcds__lease_keys {
     struct mcds__key lease;
     struct mcds__key fence;
@@ -35,7 +39,8 @@ enum {
     MCDS__LEASE_LET_GO = 8,  /* a release was not answered */
     MCDS__LEASE_GONE = 16,   /* empty, because the lease was lost or may have been */
     MCDS__LEASE_SHARED = 32, /* exported or imported: other processes may renew or release it */
-    MCDS__LEASE_READER = 64  /* shares the lease with other readers */
+    MCDS__LEASE_READER = 64, /* shares the lease with other readers */
+    MCDS__LEASE_STATES = 127 /* all of them */
 };
 
 static inline bool mcds__lease_is_shared(const mcds_lease *lease)
@@ -83,6 +88,7 @@ struct mcds__lease_call {
     _Atomic uint64_t *fence_newest; /* the newest fence that this handle has seen */
     const mcds_env *env;
     bool is_reader;
+    bool takes_any_fence; /* acquire: for a drop, also where the number is no fence */
     uint8_t *room; /* for a value with readers, which the owner of the call frees; or NULL */
     int64_t wait_until_ns; /* acquire: poll until then while another client holds it */
     uint8_t stage;         /* private; 0 at the start, as all that follow */

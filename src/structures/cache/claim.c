@@ -130,6 +130,23 @@ static bool cache_end_take_value(struct cache_end *call, mcds_bytes value, bool 
     return true;
 }
 
+/* Whether a look can have written these fields: all that an item needs. */
+static bool claim_is_whole(const mcds_cache_claim *claim)
+{
+    size_t at = 0;
+    mcds_bytes text;
+    uint64_t generation;
+    uint32_t tags = 0;
+    if (claim->suffix_length == 0 || claim->suffix_length > MCDS__ELEMENT_MAX ||
+        !mcds__key_is_legal((mcds_bytes){claim->suffix, claim->suffix_length}) ||
+        claim->tags_length > sizeof claim->tags || claim->began_ns < 0)
+        return false;
+    while (mcds__cache_tag_next((mcds_bytes){claim->tags, claim->tags_length}, &at, &text,
+                                &generation))
+        tags++;
+    return at == claim->tags_length && tags == claim->tag_count && tags <= MCDS__CACHE_TAGS_MAX;
+}
+
 static int cache_end_launch(mcds_cache *cache, const struct mcds__operation_kind *kind,
                             mcds_cache_claim *claim, enum mcds__cache_end end, mcds_bytes value,
                             const struct mcds__start *start)
@@ -137,9 +154,7 @@ static int cache_end_launch(mcds_cache *cache, const struct mcds__operation_kind
     int result = MCDS_OK;
     if (cache == NULL || claim == NULL || (value.data == NULL && value.length > 0))
         return mcds__fail_missing("cache", kind->verb, "a cache, a claim and the bytes");
-    bool is_whole = claim->suffix_length > 0 && claim->suffix_length <= MCDS__ELEMENT_MAX &&
-                    claim->tags_length <= sizeof claim->tags;
-    if (!claim->mine || !is_whole)
+    if (!claim->mine || !claim_is_whole(claim))
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(CLAIM_NOT_MINE),
                               MCDS__CALL(kind, cache->handle.name));
     if (end != MCDS__CACHE_END_FREE)

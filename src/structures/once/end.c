@@ -213,7 +213,10 @@ static int once_end_check(const mcds_once *once, const struct mcds__operation_ki
 {
     if (once == NULL || run == NULL)
         return mcds__fail_missing("once", kind->verb, "a handle and a run");
-    if (!run->mine && !(run->doubt && kind == &once_abandon_kind))
+    /* A colon, and the key in its encoded form. */
+    bool is_whole = run->suffix_length > 1 && run->suffix_length <= 1 + MCDS__ELEMENT_MAX &&
+                    mcds__key_is_legal((mcds_bytes){run->suffix, run->suffix_length});
+    if (!is_whole || (!run->mine && !(run->doubt && kind == &once_abandon_kind)))
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(RUN_NOT_MINE),
                               MCDS__CALL(kind, once->handle.name));
     return mcds__once_check_result(once, kind, result);
