@@ -25,8 +25,7 @@
     X(CLOCK_BEFORE_1970, CLOCK, "this machine's clock is before 1970: set it")                 \
     X(CLOCK_BEFORE_2020, CLOCK, "this machine's clock is before 2020, from which on ids work: set it") \
     X(CLOCK_AFTER_2089, CLOCK, "this machine's clock is after 2089, until which ids work: set it")    \
-    X(CLOCK_AFTER_2190, CLOCK, "this machine's clock is after 2190, until which limits work: set it") \
-    X(CLOCK_BEYOND_FENCES, CLOCK, "this machine's clock is after 2190, until which locks and semaphores work: set it")    \
+    X(CLOCK_AFTER_2190, CLOCK, "this machine's clock is after 2190, until which locks and limits work: set it") \
     X(CLOCK_MONOTONIC, CLOCK, "the monotonic clock is below 0, as with a faked time: fake only " \
       "the wall clock (faketime: FAKETIME_DONT_FAKE_MONOTONIC=1)")                             \
     X(CLOCK_BEFORE_TAKE, CLOCK, "this machine's clock is more than 5 s before that of the last " \

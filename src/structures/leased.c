@@ -69,7 +69,7 @@ int mcds__leased_check(const struct mcds__leased *leased, const mcds_lease *leas
                               MCDS__CALL(kind, leased->handle.name));
     if (need == MCDS__NEED_EMPTY && (lease->state & MCDS__LEASE_TOKEN) == 0 &&
         mcds__wall_ns(mcds__store_env(leased->handle.store)) > MCDS__LEASE_WALL_NS_MAX)
-        return mcds__fail_why(MCDS_IO, MCDS__WHY(CLOCK_BEYOND_FENCES),
+        return mcds__fail_why(MCDS_IO, MCDS__WHY(CLOCK_AFTER_2190),
                               MCDS__CALL(kind, leased->handle.name));
     if (need != MCDS__NEED_EMPTY && (lease->state & MCDS__LEASE_GONE) != 0)
         return mcds__fail_why(MCDS_LOST, MCDS__WHY(LEASE_LOST_BEFORE),
