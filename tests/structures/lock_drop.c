@@ -140,7 +140,8 @@ void a_number_that_is_no_fence_is_dropped(struct suite *suite)
 static void check_clock_refused(struct suite *suite, struct rivals *r)
 {
     CHECK(MCDS_IO, suite, mcds_lock_try_acquire, r->mine, &r->lease);
-    CHECK_SENTENCE("this machine's clock is after 2190, until which locks and limits work: set it");
+    CHECK_SENTENCE(
+        "this machine's clock is after 2190, until which locks and limits work: set it");
     assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_CLOCK);
     CHECK(MCDS_IO, suite, mcds_lock_acquire, r->mine, 0, &r->lease);
     assert_int_equal(r->lease.state, 0);

@@ -365,7 +365,8 @@ static void a_clock_after_2190_acquires_nothing(struct suite *suite)
     int64_t ahead_ms = INT64_MAX / 1000000 - 60000 - wall_ms(suite);
     shift_wall_ms(suite, ahead_ms);
     CHECK(MCDS_IO, suite, mcds_semaphore_try_acquire, pair.mine, &pair.permits[0]);
-    CHECK_SENTENCE("this machine's clock is after 2190, until which locks and limits work: set it");
+    CHECK_SENTENCE(
+        "this machine's clock is after 2190, until which locks and limits work: set it");
     CHECK_RESULT(MCDS_NOT_FOUND, mcds_semaphore_made_with(suite->store, pair.name, &found));
     shift_wall_ms(suite, -ahead_ms);
     acquire_many(suite, &pair, 1, 1);
