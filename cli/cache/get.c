@@ -267,12 +267,14 @@ static int report_failed_before(struct getting *getting)
     return status;
 }
 
+/* The store does not answer, or takes no claim: it is full, or may only be read. */
 static bool is_store_away(int result)
 {
     mcds_cause cause = mcds_last_error()->cause;
     return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE || result == MCDS_FULL ||
            (result == MCDS_IO &&
-            (cause == MCDS_CAUSE_DISK_FULL || cause == MCDS_CAUSE_FILE_LIMIT));
+            (cause == MCDS_CAUSE_DISK_FULL || cause == MCDS_CAUSE_FILE_LIMIT ||
+             cause == MCDS_CAUSE_NO_PERMISSION || cause == MCDS_CAUSE_READ_ONLY));
 }
 
 /* Once, after a second: another caller fills the key. */

@@ -22,7 +22,8 @@ struct dump {
     struct session *session;
     const struct command *command;
     struct listing listing;
-    bool *is_met;     /* for each word that was typed: something has matched it */
+    bool *is_met;     /* for each word that was typed: something has matched it, */
+    bool *is_name;    /* or is named so exactly */
     bool has_listing; /* for a pattern, or --all */
     bool is_out_of_memory;
     struct new_file file;
@@ -38,6 +39,8 @@ static int refuse(struct dump *dump, int status, const char *result, const char 
 }
 
 #define SPECIAL "*?["
+#define HASHED_LENGTH 28 /* ~ and 160 bits in base64url */
+#define HASHED_MIN 34    /* a name with more than 100 bytes when each has become three */
 
 static bool has_special(const char *word)
 {
@@ -53,6 +56,13 @@ static bool is_pattern(const char *word)
         else if (strchr(SPECIAL, *word) != NULL)
             return true;
     return false;
+}
+
+/* Whether the pattern may match a name of which the store has a hash. Without a star, it matches at
+ * most one byte with each of its own. */
+static bool may_match_hashed(const char *word)
+{
+    return is_pattern(word) && (strchr(word, '*') != NULL || strlen(word) >= HASHED_MIN);
 }
 
 /* A name may contain these characters itself. */
@@ -75,13 +85,24 @@ static bool is_mark(const struct noun *noun, const char *name)
     return noun->open == table_open && strncmp(name, MARK_NAME, strlen(MARK_NAME)) == 0;
 }
 
+/* The places of a listing. Of a long name, the listing has a hash, which a pattern cannot match. */
+enum { WANTED, MAY_MATCH, UNMET };
+
+/* As ls prints a name of more than 100 bytes. */
+static bool is_hash(const char *name)
+{
+    return name[0] == '~' && strlen(name) == HASHED_LENGTH && !has_special(name);
+}
+
 static bool see_listed(void *context, const mcds_listed *listed)
 {
     struct dump *dump = context;
     const struct noun *noun = find_noun(dump->session->nouns, listed->noun);
-    if (noun == NULL || is_mark(noun, listed->name) || !is_wanted(dump->command, listed->name))
+    bool wanted = is_wanted(dump->command, listed->name);
+    if (noun == NULL || is_mark(noun, listed->name) || (!wanted && !is_hash(listed->name)))
         return true;
-    dump->is_out_of_memory = !listing_keep(&dump->listing, noun, 0, listed->name);
+    dump->is_out_of_memory = !listing_keep(&dump->listing, noun, wanted ? WANTED : MAY_MATCH,
+                                           listed->name);
     return !dump->is_out_of_memory;
 }
 
@@ -133,7 +154,7 @@ static void find_exactly(struct dump *dump, const char *name)
         if (is_unreached(result))
             (void)refuse_unreached(dump, name, result);
         else if (result == MCDS_OK)
-            dump->is_out_of_memory = !listing_keep(&dump->listing, noun, 0, name);
+            dump->is_out_of_memory = !listing_keep(&dump->listing, noun, WANTED, name);
     }
 }
 
@@ -184,8 +205,11 @@ static int find_all(struct dump *dump)
 
 static void note_met(struct dump *dump, const char *name)
 {
-    for (size_t i = 0; i < dump->command->element_count; i++)
-        dump->is_met[i] = dump->is_met[i] || is_like(dump->command->elements[i].data, name);
+    for (size_t i = 0; i < dump->command->element_count; i++) {
+        const char *word = dump->command->elements[i].data;
+        dump->is_met[i] = dump->is_met[i] || is_like(word, name);
+        dump->is_name[i] = dump->is_name[i] || strcmp(word, name) == 0;
+    }
 }
 
 /* Leaves a structure out of the dump, with a reason. */
@@ -244,6 +268,8 @@ static bool take_result(struct dump *dump, const struct found *found, int result
     return true;
 }
 
+#define ONLY_A_HASH "the store has only a hash of its name, which has more than 100 bytes"
+
 static bool dump_one(struct dump *dump, const struct found *found)
 {
     mcds_store *store = dump->session->store;
@@ -253,11 +279,8 @@ static bool dump_one(struct dump *dump, const struct found *found)
         return dump->writer.error == 0;
     }
     int result = fetch(store, found->noun, found->name, &dump->writer, &dump->progress);
-    if (result == MCDS_NOT_FOUND && found->name[0] == '~' && dump->has_listing &&
-        !has_special(found->name)) {
-        omit(dump, found, STATUS_NO,
-             "the store has only a hash of its name, which has more than 100 bytes: dump it by "
-             "its NAME");
+    if (result == MCDS_NOT_FOUND && is_hash(found->name) && dump->has_listing) {
+        omit(dump, found, STATUS_NO, ONLY_A_HASH ": dump it by its NAME");
         return dump->writer.error == 0;
     }
     return take_result(dump, found, result);
@@ -277,7 +300,7 @@ static bool see_unmet(void *context, const mcds_listed *listed)
     const char *reason = noun != NULL ? why_omitted(noun) : NULL;
     for (size_t i = 0; i < dump->command->element_count && reason != NULL; i++)
         if (!dump->is_met[i] && is_like(dump->command->elements[i].data, listed->name))
-            dump->is_out_of_memory = !listing_keep(&dump->listing, noun, 1, listed->name);
+            dump->is_out_of_memory = !listing_keep(&dump->listing, noun, UNMET, listed->name);
     return !dump->is_out_of_memory;
 }
 
@@ -290,7 +313,7 @@ static void omit_unmet(struct dump *dump)
         is_unmet = is_unmet || !dump->is_met[i];
     if (is_unmet && !dump->has_listing)
         (void)!mcds_scan(dump->session->store, see_unmet, dump);
-    listing_sort(&dump->listing);
+    listing_sort(&dump->listing); /* these come last */
     for (size_t i = first; i < dump->listing.count; i++) {
         const struct found *found = &dump->listing.found[i];
         if (!is_again(dump, i))
@@ -298,11 +321,29 @@ static void omit_unmet(struct dump *dump)
     }
 }
 
+/* Leaves out what a pattern may match, unless each pattern is also a name that was found. */
+static void omit_hashes(struct dump *dump)
+{
+    const struct command *command = dump->command;
+    bool is_unsure = false;
+    for (size_t i = 0; i < command->element_count; i++)
+        is_unsure = is_unsure ||
+                    (may_match_hashed(command->elements[i].data) && !dump->is_name[i]);
+    for (size_t i = 0; is_unsure && i < dump->listing.count; i++) {
+        const struct found *found = &dump->listing.found[i];
+        if (found->place == MAY_MATCH && !is_again(dump, i))
+            omit(dump, found, STATUS_NO,
+                 ONLY_A_HASH ", so a pattern may match it: dump it by its NAME");
+    }
+}
+
 static bool dump_all(struct dump *dump)
 {
     for (size_t i = 0; i < dump->listing.count; i++)
-        if (!is_again(dump, i) && !dump_one(dump, &dump->listing.found[i]))
+        if (dump->listing.found[i].place == WANTED && !is_again(dump, i) &&
+            !dump_one(dump, &dump->listing.found[i]))
             return false;
+    omit_hashes(dump);
     omit_unmet(dump);
     return !has_found(dump) || writer_end(&dump->writer);
 }
@@ -403,12 +444,14 @@ static const char *why_not(const struct command *command)
 
 int dump_run(struct session *session, const struct command *command)
 {
-    struct dump *dump = calloc(1, sizeof *dump + (command->element_count + 1) * sizeof(bool));
+    struct dump *dump = calloc(1,
+                               sizeof *dump + 2 * (command->element_count + 1) * sizeof(bool));
     if (dump == NULL)
         return STATUS_INTERNAL;
     dump->session = session;
     dump->command = command;
     dump->is_met = (bool *)(dump + 1);
+    dump->is_name = dump->is_met + command->element_count + 1;
     const char *against = why_not(command);
     int status = against != NULL ? refuse(dump, STATUS_USAGE, "MCDS_INVALID", against)
                                  : session_open_store(session);

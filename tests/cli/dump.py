@@ -168,6 +168,22 @@ class DumpTest(unittest.TestCase):
             for word in ("[xyz]", "\\[xyz]", f"{long}\\?\\?"):
                 self.must(store, "dump", word, code=NO)
 
+    def test_a_pattern_that_may_match_a_long_name(self):
+        """The store has only its hash. A pattern that leaves it out says so; a name leaves out nothing."""
+        long = "page/" + "x" * 110
+        for store in (self.lmdb, self.memcached):
+            self.must(store, "counter", "add", long, "7")
+            self.must(store, "counter", "add", "page/1")
+            for words, count in ((["page/*"], 1), (["other*"], 0), (["--all"], 1), (["*"], 1)):
+                done = self.mcds(store, "dump", *words)
+                self.assertEqual(done.returncode, NO, done)
+                self.assertEqual(done.stdout.count(b"structure\t"), count, done)
+                self.assertEqual(done.stdout.count(b"omitted\tcounter\t~"), 1, done)
+                self.assertRegex(done.stderr, rb"dump: counter '~[^']{27}' is left out: the store has only a hash of its "
+                                 rb"name, which has more than 100 bytes[^\n]*: dump it by its NAME\n")
+            for words in ["page/1"], [long], [long, "page/1"]:
+                self.assertEqual(self.mcds(store, "dump", *words).stderr, b"")
+
     def test_what_is_empty(self):
         for store in (self.lmdb, self.memcached):
             for noun, add, remove in (("set", ["add", "x"], ["remove", "x"]), ("table", ["put", "x", "y"], ["remove", "x"]),

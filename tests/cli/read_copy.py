@@ -42,6 +42,13 @@ class ReadCopyTest(unittest.TestCase):
         self.assertEqual(done.stdout, "5\n")
         self.assertIn("reads a copy in memory", done.stderr)
 
+    def test_a_cache_that_may_only_be_read(self):
+        """COMMAND runs all the same, and its output is not stored."""
+        for key in ("key", "key", "other"):
+            done = self.run_as_reader("cache", "get", "pages", key, "--ttl", "1h", "--", "echo", "value")
+            self.assertEqual((done.returncode, done.stdout), (0, "value\n"), done)
+            self.assertIn("the value is not stored", done.stderr)
+
     def test_with_the_lock_file_it_follows(self):
         os.chmod(self.path + "-lock", 0o666)
         reader = subprocess.Popen([self.mcds, "-s", f"lmdb:{self.path}", "watch", "x", "--interval", "20ms", "--once"],
