@@ -86,7 +86,7 @@
  *              MCDS_IO           the store refused for another reason, or this machine's clock is
  *                                before 1970; mcds_errmsg() gives the reason. If many clients
  *                                change one key of a set, table, queue or limit, also: this clock
- *                                is more than ten minutes before theirs, or than 30 seconds where
+ *                                is more than ten minutes before theirs, or 30 seconds while
  *                                thousands of handles change the key
  *              MCDS_INVALID      an argument is out of its range, the structure was made with
  *                                other options, or the process has forked since open

@@ -55,8 +55,8 @@ static const struct parameter dumped_names = {
     .optional = true,
     .each = true,
     .help = "a name, of any noun; with * ? or [ also a pattern, as that of ls; after a "
-            "backslash these are only characters of the name; a pattern leaves out names of "
-            "more than 100 bytes, and says so"};
+            "backslash these are only characters of the name; a pattern skips names of more "
+            "than 100 bytes, and the exit code is then 1"};
 static const struct parameter dump_file = {
     .placeholder = "FILE",
     .kind = KIND_TEXT,

@@ -335,8 +335,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *
  * acquisition takes its fence from the clock of its machine. That fence is larger than every
  * earlier one if the clocks of the machines differ by less than a minute. For that reason, a
  * fence that is less than a minute old is erased when it is a minute old, even if the lock has
- * been acquired since the drop. A number in the place of the fence that no lock draws, so that
- * acquisitions return MCDS_CORRUPT, is erased at once.
+ * been acquired since the drop. If the fence is a number with which
+ * acquisitions return MCDS_CORRUPT, it is erased at once.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such lock
  *              MCDS_BUSY       it is held

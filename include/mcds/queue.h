@@ -44,7 +44,7 @@ extern "C" {
  * The numbers of mcds_queue_count and the times of mcds_queue_scan are by the clock of the
  * caller's machine. While many others change the same part, a call of a machine whose clock is more
  * than ten minutes before theirs returns MCDS_IO, or MCDS_AMBIGUOUS, with a sentence about clocks.
- * Where these are thousands of handles, 30 seconds are enough.
+ * While these are thousands of handles, the limit is 30 seconds.
  *
  * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a
  * store that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A claim that

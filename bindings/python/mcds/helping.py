@@ -39,7 +39,7 @@ def shows(build: Any, returns: str) -> Callable[[F], F]:
 
 @functools.lru_cache(maxsize=None)
 def named(name: str, build: F) -> F:
-    """A method that makes a plan, for the method `name`: failures of the plan name that one."""
+    """A copy of a method that makes plans. The failures of its plans name the method `name`."""
     copy = types.FunctionType(build.__code__, build.__globals__, name, build.__defaults__, build.__closure__)
     functools.update_wrapper(copy, build)
     copy.__name__ = name

@@ -258,7 +258,7 @@ def planned(build: Callable[..., Plan[T]], structure: Any, args: Tuple[Any, ...]
 
 def called(method: str, build: Callable[Concatenate[Any, P], Plan[T]], structure: Any, /, *args: P.args,
            **kwargs: P.kwargs) -> T:
-    """Make a call that waits for the method of this name, which makes several."""
+    """Run one of the calls that the method of this name makes, and wait for it."""
     return planned(named(method, build), structure, args, kwargs).wait()
 
 

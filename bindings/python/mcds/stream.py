@@ -77,7 +77,7 @@ def keep_failure(scan: Callable[[Any], int], buffer: Any, failures: List[Error],
 
 
 class Visit:
-    """What a scan visits that the thread of its caller runs. The close of the store by another thread ends the
+    """The elements of a scan that its caller's thread runs. The close of the store by another thread ends the
     scan at its next element; then `check` raises Invalid."""
 
     __slots__ = ("buffer", "_core", "_opened", "__weakref__")

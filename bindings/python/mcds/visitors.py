@@ -70,7 +70,7 @@ def open_visitors(core: Core, name: Bytes, *, period: Optional[Seconds] = None,
     """The number of distinct visitors in each period.
 
     period  a day, as for the command `mcds visitors`; 0: one period for all time. All callers must give the same
-    settle  the clocks of two machines never differ by more (5 s)
+    settle  the most by which the clocks of two machines differ (5 s)
 
     >>> v = s.visitors("site", period=86400)
     >>> v.hit("alice"), v.hit("alice"), v.hit("bob")
