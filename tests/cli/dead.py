@@ -30,7 +30,7 @@ array: set x a; scan x; change x --add b; drop x
 
 class DeadServerTest(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.TemporaryDirectory(dir="/tmp")  # a disk, where a commit takes so long that it can be stopped
         self.addCleanup(self.folder.cleanup)
         self.path = os.path.join(self.folder.name, "socket")
         self.bound = socket.socket(socket.AF_UNIX)  # and nobody listens

@@ -128,6 +128,16 @@ def takes(pid, number):
     return any(mask >> (number - 1) & 1 for mask in masks)
 
 
+def reads_signals(pid):
+    """Whether a process has opened the file from which it reads its signals. The thread sanitizer can lose one that comes
+    while the handler of the start is taken away."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        return any(os.readlink(f"{folder}/{name}") == "anon_inode:[signalfd]" for name in os.listdir(folder))
+    except FileNotFoundError:
+        return False
+
+
 class ProcessTest(unittest.TestCase):
     """Starts mcds, and ends it after the test. Waits are for events: a line, the end of a process."""
     store = mcds = None

@@ -9,7 +9,7 @@ import sys
 import unittest
 from urllib.parse import unquote
 
-from fixture import ProcessTest, run_process_tests, takes
+from fixture import ProcessTest, reads_signals, run_process_tests
 from relay import SilentRelay
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
@@ -251,7 +251,7 @@ class QueueTest(ProcessTest):
 
     def test_a_signal_ends_the_wait(self):
         worker = self.worker(program=["true"])
-        self.wait_until(lambda: takes(worker.pid, signal.SIGHUP))
+        self.wait_until(lambda: reads_signals(worker.pid))
         worker.send_signal(signal.SIGHUP)
         self.assertEqual(self.end(worker), 128 + signal.SIGHUP)
 
