@@ -10,6 +10,10 @@ struct found {
     char *name;
 };
 
+/* Bytes. A listing has a shorter name as it is, and of a longer one perhaps only a hash: a byte of a name
+ * becomes up to three, and more than 100 of these are hashed. */
+#define HASHED_MIN 34
+
 struct listing {
     struct found *found;
     size_t count;

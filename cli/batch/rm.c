@@ -15,8 +15,7 @@
 #include "table/nouns.h"
 #include "terminal/progress.h"
 
-#define SHOWN_MAX 20  /* structures that the question names */
-#define HASHED_MIN 34 /* bytes; the store lists a shorter name as it is */
+#define SHOWN_MAX 20 /* structures that the question names */
 
 /* A name on the command line. */
 struct typed {

@@ -40,7 +40,6 @@ static int refuse(struct dump *dump, int status, const char *result, const char 
 
 #define SPECIAL "*?["
 #define HASHED_LENGTH 28 /* ~ and 160 bits in base64url */
-#define HASHED_MIN 34    /* a name with more than 100 bytes when each has become three */
 
 static bool has_special(const char *word)
 {
