@@ -10,6 +10,9 @@
 #include "table/nouns.h"
 
 #define NAME_SHOWN 200
+#define PEER_SHOWN 300
+#define PLACE_CAPACITY 576
+#define REASON_CAPACITY 512
 #define OPTION_CAPACITY 40
 
 /* Sentences about options whose value is not a number on the command line. */
@@ -193,6 +196,14 @@ static const char *noun_of(const struct command *command, const mcds_error *erro
                                                                  : error->noun;
 }
 
+/* The server or file, and the key of a value that cannot be read. */
+static void write_place(char out[PLACE_CAPACITY], const mcds_error *error)
+{
+    const char *between = error->peer[0] != '\0' && error->key[0] != '\0' ? ", " : "";
+    (void)snprintf(out, PLACE_CAPACITY, "%.*s%s%s%s", PEER_SHOWN, error->peer, between,
+                   error->key[0] != '\0' ? "key " : "", error->key);
+}
+
 void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
 {
     const mcds_error *error = mcds_last_error();
@@ -202,7 +213,8 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
     bool is_of_key = command != NULL && command->noun != NULL &&
                      command->noun->open == once_open;
     const char *name = is_of_key ? command->arguments[0] : error->name;
-    char reason[FAILURE_CAPACITY / 2];
+    char reason[REASON_CAPACITY];
+    char place[PLACE_CAPACITY];
     if (error->name[0] == '\0') {
         (void)snprintf(out, FAILURE_CAPACITY, "%s", mcds_errmsg());
         return;
@@ -216,9 +228,10 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
         return;
     }
     write_reason(reason, sizeof reason, error);
+    write_place(place, error);
     (void)snprintf(out, FAILURE_CAPACITY, "%s '%.*s'%s%s%s%s: %s", noun_of(command, error),
                    NAME_SHOWN, name, verb[0] != '\0' ? ": " : "", verb,
-                   error->peer[0] != '\0' ? ": " : "", error->peer, reason);
+                   place[0] != '\0' ? ": " : "", place, reason);
 }
 
 bool is_of_a_lost_file(int result)
@@ -231,10 +244,12 @@ bool is_of_a_lost_file(int result)
 void describe_cause(char out[FAILURE_CAPACITY])
 {
     const mcds_error *error = mcds_last_error();
-    char reason[FAILURE_CAPACITY / 2];
+    char reason[REASON_CAPACITY];
+    char place[PLACE_CAPACITY];
     write_reason(reason, sizeof reason, error);
-    (void)snprintf(out, FAILURE_CAPACITY, "%s%s%s", error->peer,
-                   error->peer[0] != '\0' ? ": " : "", reason);
+    write_place(place, error);
+    (void)snprintf(out, FAILURE_CAPACITY, "%s%s%s", place, place[0] != '\0' ? ": " : "",
+                   reason);
 }
 
 /* As advice_on, and names the verb that also erases values of other programs. */

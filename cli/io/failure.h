@@ -5,7 +5,7 @@
 #include "table/command.h"
 
 /* Size of a sentence of describe_failure. */
-#define FAILURE_CAPACITY 1024
+#define FAILURE_CAPACITY 1408
 
 /* Describes this thread's last failure as a failure of `command`, which may be NULL: with the verb
  * that was typed and the options as they are typed. Truncated to fit. */

@@ -181,7 +181,7 @@ typedef enum mcds_cause {
 MCDS_API const char *mcds_cause_name(int cause);
 
 /* The parts of the sentence that mcds_errmsg() returns. No text is NULL. "" means unknown. `name`,
- * `option`, `wanted`, `found` and `peer` contain any bytes. `reason` and the sentence may be shown
+ * `option`, `wanted`, `found`, `peer` and `key` contain any bytes. `reason` and the sentence may be shown
  * on a terminal. */
 typedef struct mcds_error {
     size_t size; /* sizeof(mcds_error) of the library that is loaded */
@@ -204,8 +204,11 @@ typedef struct mcds_error {
     int64_t wanted_max;
     int64_t found_number;
     const char *peer; /* the server or file that the failure came from */
-    /* The cause as one clause: the sentence without noun, name, verb and peer. */
+    /* The cause as one clause: the sentence without noun, name, verb, peer and key. */
     const char *reason;
+    /* The key of the value that cannot be read, on `peer`: mcds did not write the value, it is
+     * damaged, or a newer version wrote it. "" also if several keys hold the value. */
+    const char *key;
 } mcds_error;
 
 /* Returns this thread's last failure, which mcds_errmsg() describes. A call that returns a

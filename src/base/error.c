@@ -10,7 +10,8 @@
 #define NAME_SHOWN 200
 #define PEER_SHOWN 300
 
-static_assert(NAME_SHOWN + PEER_SHOWN + MCDS__REASON_MAX < MCDS__SENTENCE_MAX - 72,
+static_assert(NAME_SHOWN + PEER_SHOWN + MCDS__KEY_MAX + MCDS__REASON_MAX <
+                  MCDS__SENTENCE_MAX - 72,
               "noun and verb fit, too");
 
 static _Thread_local struct mcds__failure texts;
@@ -26,6 +27,7 @@ static _Thread_local mcds_error last = {
     .found = "",
     .peer = "",
     .reason = "",
+    .key = "",
 };
 
 void mcds__failure_save(struct mcds__failure *out)
@@ -143,6 +145,7 @@ static void error_take(const mcds_error *error)
     taken.wanted = copy(texts.wanted, sizeof texts.wanted, error->wanted);
     taken.found = copy(texts.found, sizeof texts.found, error->found);
     taken.peer = copy(texts.peer, sizeof texts.peer, error->peer);
+    taken.key = copy(texts.key, sizeof texts.key, error->key);
     last = taken;
 }
 
@@ -214,18 +217,20 @@ static void write_reason(char *out, size_t capacity)
     }
 }
 
-/* noun 'name': verb: peer: reason */
+/* noun 'name': verb: peer, key K: reason */
 static void write_sentence(const char *reason)
 {
     const char *colon = last.noun[0] != '\0' ? ": " : ""; /* mcds_fail has a reason alone */
-    char name[NAME_SHOWN + 1], peer[PEER_SHOWN + 1];
+    char name[NAME_SHOWN + 1], peer[PEER_SHOWN + 1], key[MCDS__KEY_MAX + 1];
     (void)mcds__show(name, sizeof name, last.name);
     (void)mcds__show(peer, sizeof peer, last.peer);
+    (void)mcds__show(key, sizeof key, last.key);
     (void)mcds__show(texts.reason, sizeof texts.reason, reason);
-    (void)snprintf(texts.sentence, sizeof texts.sentence, "%s%s%s%s%s%s%s%s%s%s", last.noun,
+    const char *before_key = key[0] == '\0' ? "" : peer[0] != '\0' ? ", key " : ": key ";
+    (void)snprintf(texts.sentence, sizeof texts.sentence, "%s%s%s%s%s%s%s%s%s%s%s%s", last.noun,
                    name[0] != '\0' ? " '" : "", name, name[0] != '\0' ? "'" : "",
                    last.verb[0] != '\0' ? ": " : "", last.verb, peer[0] != '\0' ? ": " : "",
-                   peer, colon, texts.reason);
+                   peer, before_key, key, colon, texts.reason);
     last.reason = texts.reason;
 }
 

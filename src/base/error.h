@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "base/reason.h"
 
-#define MCDS__SENTENCE_MAX 1024
+#define MCDS__SENTENCE_MAX 1280
 #define MCDS__REASON_MAX 450
 
 /* Copy a text into a sentence, with what a terminal would act on, and bytes that are no UTF-8, as
@@ -68,6 +68,7 @@ struct mcds__failure {
     char wanted[160];
     char found[160];
     char peer[512];
+    char key[MCDS__KEY_MAX + 1];
     char name[MCDS__NAME_GIVEN_MAX + 1];
 };
 void mcds__failure_save(struct mcds__failure *out);

@@ -11,7 +11,7 @@ struct mcds__completion {
     mcds_completion completion;
     struct mcds__handle *handle;
     const struct mcds__operation_kind *kind;
-    bool owns_detail; /* as that of the operation */
+    struct mcds__blame *blame; /* of the operation; freed with the completion */
     /* Of a failure. */
     const mcds_reason *detail;
     const char *peer;
@@ -64,6 +64,11 @@ static const mcds_reason *reason_of(const struct mcds__operation *operation)
                                                           : operation->detail;
 }
 
+static bool has_own_words(const struct mcds__operation *operation)
+{
+    return operation->blame != NULL && operation->detail == &operation->blame->reason;
+}
+
 void mcds__completions_put(struct mcds__completions *completions,
                            const struct mcds__operation *operation)
 {
@@ -71,9 +76,9 @@ void mcds__completions_put(struct mcds__completions *completions,
     newest->completion = (mcds_completion){operation->tag, operation->result};
     newest->handle = NULL;
     newest->kind = operation->kind;
-    newest->owns_detail = operation->owns_detail;
+    newest->blame = operation->blame;
     if (mcds__result_has_cause(operation->result)) {
-        newest->detail = operation->owns_detail ? operation->detail : reason_of(operation);
+        newest->detail = has_own_words(operation) ? operation->detail : reason_of(operation);
         newest->peer = mcds__operation_peer(operation);
         newest->difference = operation->difference;
     }
@@ -89,8 +94,8 @@ void mcds__completions_hold(struct mcds__completions *completions, struct mcds__
 static void completion_release(const struct mcds__completions *completions,
                                const struct mcds__completion *completion)
 {
-    if (completion->owns_detail)
-        mcds__free(completions->pool->env, (void *)(uintptr_t)completion->detail);
+    if (completion->blame != NULL)
+        mcds__free(completions->pool->env, completion->blame);
     mcds__pool_release(completions->pool, completion->handle);
 }
 
@@ -102,7 +107,8 @@ void mcds__completions_take(struct mcds__completions *completions, mcds_completi
     completions->count--;
     *done = oldest->completion;
     if (mcds__result_has_cause(done->result))
-        mcds__describe_failure(oldest->kind, oldest->handle->name, done->result, oldest->peer,
+        mcds__describe_failure(oldest->kind, oldest->handle->name, done->result,
+                               (struct mcds__where){oldest->peer, oldest->blame},
                                oldest->detail, &oldest->difference);
     completion_release(completions, oldest);
 }

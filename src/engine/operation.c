@@ -75,28 +75,6 @@ static bool ran_out_of_time(const mcds_reason *detail)
     return detail != NULL && detail->cause == MCDS_CAUSE_TIMEOUT;
 }
 
-void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
-                            int result, const char *peer, const mcds_reason *detail,
-                            const struct mcds__difference *difference)
-{
-    assert(mcds__result_has_cause(result));
-    /* That no time was left for the last request is not all: one before it may be done. */
-    if (result == MCDS_AMBIGUOUS && ran_out_of_time(detail))
-        detail = MCDS__WHY(UNFINISHED);
-    mcds_error error = {.result = result, .peer = peer, MCDS__CALL(kind, name)};
-    if (detail == NULL) {
-        (void)mcds__fail_plain(&error);
-        return;
-    }
-    if (detail->cause == MCDS_CAUSE_OPTION_DIFFERS ||
-        detail->cause == MCDS_CAUSE_CALLBACK_FAILED || detail->cause == MCDS_CAUSE_CLOCK) {
-        error.option = difference->option;
-        error.wanted_max = difference->wanted;
-        error.found_number = difference->found;
-    }
-    (void)mcds__fail_for(detail, &error);
-}
-
 /* Whether the failure is that a server did not answer. */
 static bool is_silence(const mcds_reason *detail)
 {
@@ -145,11 +123,12 @@ static int operation_end(struct mcds__operation *operation)
 {
     mcds__operation_free(operation);
     if (mcds__result_has_cause(operation->result))
-        mcds__describe_failure(operation->kind, operation->name, operation->result,
-                               mcds__operation_peer(operation),
-                               mcds__operation_reason(operation), &operation->difference);
-    if (operation->owns_detail)
-        mcds__free(operation->env, (void *)(uintptr_t)operation->detail);
+        mcds__describe_failure(
+            operation->kind, operation->name, operation->result,
+            (struct mcds__where){mcds__operation_peer(operation), operation->blame},
+            mcds__operation_reason(operation), &operation->difference);
+    if (operation->blame != NULL)
+        mcds__free(operation->env, operation->blame);
     return operation->result;
 }
 
@@ -231,8 +210,8 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
     operation->result = result;
     if (operation->obstacle.reason != NULL && blames_others(operation, result))
         operation->result = explain_unsent(operation);
-    if (result == MCDS_CORRUPT && operation->read_from != NULL)
-        operation->peer = operation->read_from;
+    if (result == MCDS_CORRUPT)
+        mcds__operation_blame_value(operation);
     return MCDS__DONE;
 }
 
@@ -256,8 +235,8 @@ enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int r
                                         const mcds_reason *detail)
 {
     operation->detail = detail;
-    if (detail != NULL && is_about_a_value(detail) && operation->read_from != NULL)
-        operation->peer = operation->read_from;
+    if (detail != NULL && is_about_a_value(detail))
+        mcds__operation_blame_value(operation);
     else if (result == MCDS_LOST && detail != NULL && detail->cause != MCDS_CAUSE_LEASE_OVER)
         operation->peer = operation->asked;
     return mcds__operation_finish(operation, result);
@@ -286,6 +265,9 @@ enum mcds__step mcds__operation_fail(struct mcds__operation *operation, const mc
     int result = mcds__result_of(reply);
     operation->peer = reply->peer;
     operation->detail = reply->detail;
+    mcds__operation_note_read(operation, reply);
+    if (operation->blame != NULL) /* of an earlier value, which the operation has passed */
+        operation->blame->key = (struct mcds__key){.length = 0};
     bool is_late = ran_out_of_time(reply->detail) || mcds__operation_is_late(operation);
     if (is_late && result == MCDS_UNAVAILABLE)
         result = explain_unsent(operation);
@@ -443,8 +425,10 @@ enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation)
         return MCDS__SLEEP;
     }
     operation->is_asked = false;
-    if (!operation->is_unsent)
-        operation->read_from = operation->asked = mcds__batch_peer(&operation->batch);
+    if (!operation->is_unsent) {
+        operation->read = NULL;
+        operation->asked = mcds__batch_peer(&operation->batch);
+    }
     return operation->kind->step(operation);
 }
 

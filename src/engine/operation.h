@@ -15,8 +15,9 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/key.h"
 #include "base/reason.h"
-#include "engine/obstacle.h"
+#include "engine/failure/obstacle.h"
 #include "engine/reply.h"
 #include "store/store.h"
 
@@ -55,6 +56,13 @@ struct mcds__difference {
     int64_t found;
 };
 
+/* What the sentence needs besides `detail` after the operation has ended. */
+struct mcds__blame {
+    struct mcds__key key; /* of the value that cannot be read; empty: not known */
+    mcds_reason reason;   /* `detail` may be this one, with `text` */
+    char text[];
+};
+
 struct mcds__operation {
     const struct mcds__operation_kind *kind;
     mcds_store *store;
@@ -74,15 +82,17 @@ struct mcds__operation {
     bool is_unsent;      /* a request of the last batch was not sent */
     bool ends_wait;      /* it does not sleep any more */
     bool is_count;       /* of the batch, if it is combinable: engine/combine/counts.h */
-    bool owns_detail;    /* it was allocated, and is freed after the failure is described */
     int result;
     const mcds_reason *detail; /* what went wrong, and where */
     struct mcds__difference
         difference; /* if that is OPTION_DIFFERS; found: CALLBACK_FAILED, CLOCK */
     const char *peer;
-    const char *read_from; /* the server of the value that was read last; NULL: of several */
-    const char *asked;     /* the server of the last batch; NULL: several */
-    const char *doubted;   /* the server whose reply to a change was lost last; NULL: none */
+    const mcds_request
+        *read; /* of the value that was read last; NULL: the only one, or several */
+    struct mcds__blame
+        *blame;          /* allocated, and freed after the failure is described; NULL: none */
+    const char *asked;   /* the server of the last batch; NULL: several */
+    const char *doubted; /* the server whose reply to a change was lost last; NULL: none */
     struct mcds__obstacle obstacle;
     uint64_t connection; /* the connection preferred for the next batch; 0 = any */
     uint64_t round;      /* in a pipeline: the number of this flush, never used for another */
@@ -151,31 +161,53 @@ static inline enum mcds__step mcds__operation_advance(struct mcds__operation *op
         if (operation->obstacle.reason != NULL)
             mcds__obstacle_forget(&operation->obstacle, &operation->batch);
         operation->is_asked = false;
-        operation->read_from = operation->asked = mcds__batch_peer(&operation->batch);
+        operation->read = NULL;
+        operation->asked = mcds__batch_peer(&operation->batch);
     }
     return operation->kind->step(operation);
 }
 
-/* The value that a GET of the last batch returned. A refusal of what it holds names its server. */
+/* The value that a GET of the last batch returned. A refusal of what it holds names its key and its
+ * server. The request stays as it is until then. */
 static inline mcds_bytes mcds__operation_value(struct mcds__operation *operation,
                                                const mcds_request *request)
 {
-    operation->read_from = request->reply.peer;
+    operation->read = request;
     return mcds__reply_value(&operation->batch, request);
 }
 
-/* Free the operation's memory, on every way out of it. */
+/* The request of the value that was read last; NULL: of several. */
+static inline const mcds_request *mcds__operation_read(const struct mcds__operation *operation)
+{
+    return operation->read == NULL && operation->batch.count == 1 ? operation->batch.requests
+                                                                  : operation->read;
+}
+
+/* The value that was read last cannot be read, or has other options: keep its key and its server. */
+void mcds__operation_blame_value(struct mcds__operation *operation);
+/* A refusal names the key and the server of this reply to the last batch. */
+void mcds__operation_note_read(struct mcds__operation *operation, const mcds_reply *reply);
+
+/* Free the operation's memory besides `blame`, on every way out of it. */
 void mcds__operation_free(struct mcds__operation *operation);
+/* `why` with another text, which the operation keeps; `why` itself if there is no memory. */
+const mcds_reason *mcds__operation_reword(struct mcds__operation *operation,
+                                          const mcds_reason *why, const char *text);
 /* Whether mcds_last_error() describes it: each failure, and the answers that have several causes. */
 static inline bool mcds__result_has_cause(int result)
 {
     return result < 0 || result == MCDS_BUSY || result == MCDS_TOO_OLD ||
            result == MCDS_TOO_FUTURE;
 }
-/* Record the failure of an operation of this kind for mcds_errmsg(). `peer` and `detail` may be
- * NULL; `difference` is read where `detail` is OPTION_DIFFERS. */
+/* Where a failure was found. NULL: not known. */
+struct mcds__where {
+    const char *peer;
+    const struct mcds__blame *blame;
+};
+/* Record the failure of an operation of this kind for mcds_errmsg(). `detail` may be NULL;
+ * `difference` is read where `detail` is OPTION_DIFFERS. */
 void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
-                            int result, const char *peer, const mcds_reason *detail,
+                            int result, struct mcds__where where, const mcds_reason *detail,
                             const struct mcds__difference *difference);
 /* Whether the last trouble was that another server did not answer. */
 bool mcds__operation_is_doubted_elsewhere(const struct mcds__operation *operation);

@@ -136,6 +136,13 @@ bool mcds__pool_end_wait(struct mcds__pool *pool, uint64_t tag)
     return is_found;
 }
 
+/* It has not ended, and nobody takes its failure. */
+static void operation_abandon(struct mcds__operation *operation)
+{
+    mcds__operation_free(operation);
+    mcds__free(operation->env, operation->blame);
+}
+
 void mcds__pool_free(struct mcds__pool *pool)
 {
     for (struct mcds__pool_block *block = pool->all, *next; block != NULL; block = next) {
@@ -143,7 +150,7 @@ void mcds__pool_free(struct mcds__pool *pool)
         next = block->all;
         /* In a child, other threads of the parent may hold mutexes of the structure. */
         if (block->handle != NULL && !mcds__store_is_parents(operation->store))
-            mcds__operation_free(operation);
+            operation_abandon(operation);
         mcds__pool_release(pool, block->handle);
         mcds__free(pool->env, block);
     }

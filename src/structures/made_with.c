@@ -90,7 +90,7 @@ static int made_with(const char *noun, const char *tag, enum mcds__descriptor_ki
     mcds__sized_take(type, options, &own);
     if (!made_with_take(&read, &own))
         return mcds__fail_why(MCDS_CORRUPT, MCDS__WHY(FOREIGN), .noun = noun, .name = name,
-                              .verb = "open");
+                              .verb = "open", .peer = read.base.asked, .key = read.key.bytes);
     mcds__sized_write(type, options, &own);
     return MCDS_OK;
 }

@@ -56,6 +56,7 @@ static bool is_as_the_row_says(const struct row *row, int result)
     fine = fits("wanted", wanted->wanted, error->wanted) && fine;
     fine = fits("found", wanted->found, error->found) && fine;
     fine = fits("peer", wanted->peer, error->peer) && fine;
+    fine = fits("key", wanted->key, error->key) && fine;
     return fits("sentence", row->sentence, mcds_errmsg()) && fine;
 }
 
@@ -63,11 +64,17 @@ static bool is_as_the_row_says(const struct row *row, int result)
 static bool is_made_of_its_parts(void)
 {
     const mcds_error *error = mcds_last_error();
-    char sentence[1024];
-    (void)snprintf(sentence, sizeof sentence, "%s%s%s%s%s%s%s%s: %s", error->noun,
+    char sentence[1280];
+    bool has_place = error->peer[0] != '\0';
+    bool has_key = error->key[0] != '\0';
+    (void)snprintf(sentence, sizeof sentence, "%s%s%s%s%s%s%s%s%s%s%s: %s", error->noun,
                    error->name[0] != '\0' ? " '" : "", error->name,
                    error->name[0] != '\0' ? "'" : "", error->verb[0] != '\0' ? ": " : "",
-                   error->verb, error->peer[0] != '\0' ? ": " : "", error->peer, error->reason);
+                   error->verb, has_place ? ": " : "", error->peer,
+                   has_key && has_place ? ","
+                   : has_key            ? ":"
+                                        : "",
+                   has_key ? " key " : "", error->key, error->reason);
     if (strcmp(sentence, mcds_errmsg()) == 0)
         return true;
     (void)fprintf(stderr, "sentence: '%s', not '%s'\n", mcds_errmsg(), sentence);

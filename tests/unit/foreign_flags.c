@@ -658,8 +658,10 @@ static void a_root_with_other_flags_is_corrupt(void **state)
         if (strcmp(world.items[i].key, "mcds:t2:x") == 0)
             put(&world, &world.items[i], world.items[i].flags ^ 1);
     assert_int_equal(call(&world, scan_table), MCDS_CORRUPT);
-    assert_string_equal(mcds_errmsg(),
-                        "table 'x': scan: its key holds something that mcds did not write");
+    assert_string_equal(
+        mcds_errmsg(),
+        "table 'x': scan: key mcds:t2:x: its key holds something that mcds did not "
+        "write");
     assert_int_equal(call(&world, incr_in_table), MCDS_CORRUPT);
     assert_int_equal(call(&world, drop_table), MCDS_CORRUPT);
     mcds_close(world.store);

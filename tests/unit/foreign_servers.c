@@ -1,6 +1,6 @@
 /* Each key is on a server of its own. One server holds bytes that mcds did not write, or its key is
- * erased. A verb that refuses the bytes, or the options of its handle, names that server. A
- * loss names no other server. */
+ * erased. A verb that refuses the bytes names the key and that server; one that refuses the options
+ * of its handle names that server. A loss names no other server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -490,10 +490,11 @@ static int judge(const struct world *world, const struct verb *verb, uint32_t ke
     if (is_lost && error->peer[0] == '\0')
         return 0; /* of several servers, or of an earlier batch */
     losses += is_lost && error->cause == MCDS_CAUSE_GONE;
-    if (strcmp(error->peer, world->keys[key]) == 0)
+    bool is_named = strcmp(error->key, is_lost ? "" : world->keys[key]) == 0;
+    if (is_named && strcmp(error->peer, world->keys[key]) == 0)
         return 1;
-    print_error("%s: '%s' is damaged or gone, '%s' is named: %s\n", verb->name,
-                world->keys[key], error->peer, mcds_errmsg());
+    print_error("%s: '%s' is damaged or gone, '%s' on '%s' is named: %s\n", verb->name,
+                world->keys[key], error->key, error->peer, mcds_errmsg());
     return -1;
 }
 

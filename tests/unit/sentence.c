@@ -16,7 +16,7 @@
 #include "support/hooked_backend.h"
 #include "support/pass_over.h"
 
-#define SENTENCE_MAX 1024
+#define SENTENCE_MAX 1280
 
 static bool refuse(void *context, mcds_request *request)
 {

@@ -42,6 +42,7 @@ class Error(Exception):
     found_number = 0
     peer = ""  #: the server or file
     reason = ""  #: the cause in one clause
+    key = ""  #: of the value that cannot be read, on ``peer``
 
     _has_verb_of_c = False
 
@@ -160,7 +161,7 @@ KINDS: Dict[int, Type[Error]] = {
 }
 #: The answers that have several causes.
 EXPLAINED = (lib.MCDS_BUSY, lib.MCDS_TOO_OLD, lib.MCDS_TOO_FUTURE)
-TEXTS = ("noun", "name", "verb", "option", "wanted", "found", "peer", "reason")
+TEXTS = ("noun", "name", "verb", "option", "wanted", "found", "peer", "reason", "key")
 NUMBERS = ("os_error", "wanted_min", "wanted_max", "found_number")
 
 

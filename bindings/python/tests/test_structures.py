@@ -747,7 +747,7 @@ def test_errors_have_the_parts_of_the_sentence() -> None:
     assert isinstance(error, mcds.Error) and isinstance(error, ConnectionError)
     assert error.cause == "CONNECTION_REFUSED" and error.os_error > 0
     assert error.peer == "127.0.0.1:1" and (error.noun, error.name) == ("counter", "a")
-    assert error.peer in str(error) and error.reason in str(error)
+    assert error.peer in str(error) and error.reason in str(error) and error.key == ""
 
 
 def test_a_message_is_fit_for_a_terminal() -> None:

@@ -198,7 +198,8 @@ static enum mcds__step lease_acquire_end_undo(struct mcds__lease_call *call,
     if (outcome != MCDS_OUT_OK && (doubt || !gone))
         return mcds__operation_finish(operation, MCDS_AMBIGUOUS);
     mcds__lease_clear(call->lease);
-    return mcds__operation_finish(operation, call->outcome);
+    operation->result = call->outcome; /* the cause is that of the reply before */
+    return MCDS__DONE;
 }
 
 /* Whether to poll again, and then at wake_ns. The last poll is at the end of the wait. */
@@ -250,8 +251,8 @@ static enum mcds__step refuse_fence(struct mcds__lease_call *call,
                                     const mcds_reply *look)
 {
     if (fence->outcome == MCDS_OUT_OK) {
-        operation->peer = fence->peer;
-        operation->detail = MCDS__WHY(FENCE_FORGED);
+        mcds__operation_note_read(operation, fence);
+        (void)mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FENCE_FORGED));
         return ask_undo(call, operation, look->cas, MCDS_CORRUPT);
     }
     bool unborn = fence->outcome == MCDS_OUT_MISS;

@@ -288,7 +288,7 @@ static enum mcds__step map_get_take_value(struct mcds__map_get *get,
                                           const mcds_request *request)
 {
     uint32_t flags = request->reply.flags;
-    operation->read_from = request->reply.peer;
+    operation->read = request;
     if (get->map->flat != 0 && mcds__map_state_of(flags) != MCDS__MAP_OPEN)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     switch (mcds__map_state_of(flags)) {

@@ -218,8 +218,10 @@ static enum mcds__step take_other_root(struct mcds__map_place *place, struct mcd
     const mcds_reply *tombstone = &requests[END].reply;
     if (tombstone->outcome == MCDS_OUT_OK &&
         (tombstone->value_length > 0 ||
-         !mcds__descriptor_is_of(tombstone->flags, place->life.number)))
+         !mcds__descriptor_is_of(tombstone->flags, place->life.number))) {
+        operation->read = &requests[END];
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    }
     bool has_keys = requests[ROOT].reply.outcome == MCDS_OUT_MISS && deepest(place) > 0;
     bool is_told = is_lost(place, map, operation, has_keys);
     if (is_told && has_keys && place->missing_depth != MISSING_ROOT)
@@ -237,7 +239,7 @@ static enum mcds__step found(struct mcds__map_place *place, struct mcds__map *ma
     assert(place->depth < DEPTHS);
     assert(place->state == MCDS__MAP_OPEN || place->state == MCDS__MAP_SEALED);
     place->missing_depth = 0;
-    operation->read_from = place->scratch->requests[place->depth].reply.peer;
+    operation->read = &place->scratch->requests[place->depth];
     if (!place->is_rootless)
         mcds__map_note_seen(map, operation->sent_ns);
     mcds__map_note_found(map, place->life.number, place->hash, place->depth);
@@ -261,7 +263,7 @@ static enum mcds__step map_locate_take_keys(struct mcds__map_place *place,
     if (depth == 0)
         return miss(place, map, operation, FIRST);
     place->state = mcds__map_state_of(requests[place->depth].reply.flags);
-    operation->read_from = requests[place->depth].reply.peer;
+    operation->read = &requests[place->depth];
     bool is_too_deep = place->state != MCDS__MAP_OPEN && place->depth == MCDS__MAP_DEPTH_MAX;
     if (place->state == MCDS__MAP_FOREIGN || is_too_deep)
         return mcds__operation_finish(operation, MCDS_CORRUPT);

@@ -110,7 +110,7 @@ static enum mcds__step refuse_value(const struct mcds__record_load *load,
                                     struct mcds__operation *operation, int result,
                                     const mcds_reason *detail)
 {
-    operation->peer = load->request.reply.peer;
+    operation->read = &load->request;
     return mcds__operation_explain(operation, result, detail);
 }
 
@@ -173,7 +173,7 @@ static enum mcds__step record_load_take_root(struct mcds__record_load *load,
     if (load->value.blocks.length > MCDS__RECORD_LENGTH_MAX)
         return refuse_value(load, operation, MCDS_CORRUPT, NULL);
     load->held.length = 0;
-    load->next_block = 0;
+    load->next_block = load->odd_block = 0;
     return record_load_ask_blocks(load, operation);
 }
 
@@ -190,6 +190,36 @@ static enum mcds__step record_load_take_loss(struct mcds__record_load *load,
     return record_load_ask_root(load, operation);
 }
 
+/* The size that a writer of this version gives the block. */
+static uint64_t usual_length(const struct mcds__record_load *load, const mcds_store *store,
+                             uint32_t block)
+{
+    uint64_t usual = mcds__record_block_length(store);
+    uint64_t begin = block * usual;
+    uint64_t left = load->value.blocks.length > begin ? load->value.blocks.length - begin : 0;
+    return left < usual ? left : usual;
+}
+
+/* One checksum covers all blocks. If none of several has an odd length, the key that lists them is
+ * refused. */
+static enum mcds__step refuse_blocks(struct mcds__record_load *load,
+                                     struct mcds__operation *operation,
+                                     const mcds_reason *detail)
+{
+    struct mcds__record_scratch *scratch = load->scratch;
+    assert(scratch != NULL && load->odd_block <= load->value.blocks.count);
+    if (load->odd_block == 0 && load->value.blocks.count > 1)
+        return refuse_value(load, operation, MCDS_CORRUPT, detail);
+    if (load->odd_block > 0) {
+        mcds__record_block_key(&load->blocks_key, load->value.blocks.name, load->odd_block - 1,
+                               &scratch->keys[0]);
+        scratch->requests[0].key = mcds__key_bytes(&scratch->keys[0]);
+        scratch->requests[0].reply.peer = load->odd_peer;
+        operation->read = &scratch->requests[0];
+    }
+    return mcds__operation_explain(operation, MCDS_CORRUPT, detail);
+}
+
 static enum mcds__step take_blocks(struct mcds__record_load *load,
                                    struct mcds__operation *operation)
 {
@@ -202,6 +232,11 @@ static enum mcds__step take_blocks(struct mcds__record_load *load,
             return mcds__operation_retry(operation, &request->reply);
         }
         mcds_bytes block = mcds__operation_value(operation, request);
+        if (load->odd_block == 0 &&
+            block.length != usual_length(load, operation->store, load->next_block + i)) {
+            load->odd_block = load->next_block + i + 1;
+            load->odd_peer = request->reply.peer;
+        }
         if (!mcds_buffer_append(&load->held, block.data, block.length))
             return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     }
@@ -210,9 +245,9 @@ static enum mcds__step take_blocks(struct mcds__record_load *load,
     if (load->next_block < load->value.blocks.count)
         return record_load_ask_blocks(load, operation);
     if (load->held.length != load->value.blocks.length)
-        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(VALUE_LENGTH));
+        return refuse_blocks(load, operation, MCDS__WHY(VALUE_LENGTH));
     if (mcds__crc32c(0, load->held.data, load->held.length) != load->value.blocks.sum)
-        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+        return refuse_blocks(load, operation, MCDS__WHY(FOREIGN));
     return record_load_finish(load, operation, true,
                               (mcds_bytes){load->held.data, load->held.length});
 }

@@ -69,6 +69,9 @@ struct mcds__record_load {
     uint8_t losses;
     uint32_t next_block;
     uint64_t lost_version;
+    uint32_t
+        odd_block; /* the first of another length than the writer gave it, from 1; 0: none */
+    const char *odd_peer; /* its server */
     mcds_request request;
     mcds_buffer held;
     struct mcds__record_scratch *scratch;

@@ -269,7 +269,7 @@ static enum mcds__step segment_append_take_look(struct mcds__segment_append *app
     const mcds_reply *appended = &append_request(append)->reply;
     const mcds_reply *looked = &look_request(append)->reply;
     assert(appended->outcome == MCDS_OUT_OK && looked->outcome == MCDS_OUT_OK);
-    operation->read_from = looked->peer;
+    operation->read = look_request(append);
     struct mcds__segment_seen seen = mcds__segment_note_seen(
         append->segments, append->stream, append->segment, looked->value_length, looked->flags,
         append->length, operation->sent_ns);
@@ -291,7 +291,7 @@ static enum mcds__step take_foreign(struct mcds__segment_append *append,
                                     struct mcds__operation *operation)
 {
     const mcds_reply *looked = &look_request(append)->reply;
-    operation->read_from = looked->peer;
+    operation->read = look_request(append);
     if (looked->flags == MCDS__SEGMENT_END)
         return mcds__segment_append_see_end(append, operation, append->segment,
                                             looked->value_length - append->length);

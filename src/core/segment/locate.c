@@ -178,7 +178,7 @@ static enum mcds__step segment_locate_take_end(struct mcds__segment_locate *loca
     const mcds_request *read = locate->scratch->requests;
     if (read->reply.outcome != MCDS_OUT_OK && read->reply.outcome != MCDS_OUT_MISS)
         return segment_locate_take_trouble(locate, operation, &read->reply);
-    operation->read_from = read->reply.peer;
+    operation->read = read;
     if (read->reply.outcome == MCDS_OUT_OK && read->reply.flags != MCDS__SEGMENT_END)
         return segment_locate_take_another(locate, operation);
     if (read->reply.outcome == MCDS_OUT_OK &&

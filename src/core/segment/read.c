@@ -149,11 +149,24 @@ static bool shows_loss(const struct mcds__segment_read *read, uint32_t i,
            record->before != before;
 }
 
+void mcds__segment_read_note_refused(struct mcds__segment_read *read,
+                                     const mcds_request *request)
+{
+    struct mcds__segment_scratch *scratch = read->scratch;
+    assert(scratch != NULL);
+    if (read->refused != NULL || request == NULL)
+        return;
+    assert(request->key.length <= MCDS__KEY_MAX);
+    scratch->refused = *request;
+    memcpy(scratch->refused_key.bytes, request->key.data, request->key.length);
+    scratch->refused.key.data = scratch->refused_key.bytes;
+    read->refused = &scratch->refused;
+}
+
 static void note_refused(struct mcds__segment_read *read, uint32_t i, uint32_t corrupt)
 {
     read->corrupt += corrupt;
-    if (read->refused_at == NULL)
-        read->refused_at = mcds__segment_read_request(read, i)->reply.peer;
+    mcds__segment_read_note_refused(read, mcds__segment_read_request(read, i));
 }
 
 static void note_gaps(struct mcds__segment_read *read, uint32_t i, uint64_t gaps)
@@ -204,7 +217,7 @@ static enum mcds__step segment_read_finish(struct mcds__segment_read *read,
     read->items = first > 0 ? read->all + first : read->all; /* which may be NULL */
     read->count = read->all_count - first;
     read->stage = READ_BEGIN;
-    operation->read_from = read->refused_at;
+    operation->read = read->refused;
     if (read->is_newer)
         return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__WHY(NEWER));
     return mcds__operation_finish(operation, MCDS_OK);

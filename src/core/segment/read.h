@@ -55,8 +55,9 @@ struct mcds__segment_read {
                        * segments are missing from there on */
     uint8_t stage; /* private; 0 at the start, as all that follow */
     bool is_newer;
-    bool is_followed;       /* segments exist after those that are missing */
-    const char *refused_at; /* out: the server of the first segment that is corrupt or newer */
+    bool is_followed; /* segments exist after those that are missing */
+    /* out: the request of the first value that is corrupt or newer, kept in `scratch`; NULL: none */
+    const mcds_request *refused;
     uint64_t known; /* the segments below it have been made: `made`, or what was seen before */
     struct mcds__segment_sight sight; /* before the segments were asked for */
     uint64_t seed;                    /* of the table of ids, which others choose */
@@ -95,6 +96,13 @@ static inline mcds_bytes mcds__segment_read_value(const struct mcds__segment_rea
     return reply->value_length == 0
                ? (mcds_bytes){NULL, 0}
                : (mcds_bytes){read->values.data + reply->value_at, reply->value_length};
+}
+/* Keep the request, whose value cannot be read, if it is the first. NULL: not known. */
+void mcds__segment_read_note_refused(struct mcds__segment_read *read,
+                                     const mcds_request *request);
+static inline const char *mcds__segment_read_refused_at(const struct mcds__segment_read *read)
+{
+    return read->refused != NULL ? read->refused->reply.peer : NULL;
 }
 /* Count gaps at this server. */
 static inline void mcds__segment_read_note_gaps(struct mcds__segment_read *read, uint64_t gaps,

@@ -219,6 +219,8 @@ struct mcds__segment_scratch {
     uint64_t positions[MCDS__SEGMENT_CAPACITY];
     struct mcds__key keys[MCDS__SEGMENT_CAPACITY];
     mcds_request requests[MCDS__SEGMENT_CAPACITY];
+    mcds_request refused; /* of an earlier batch, whose value cannot be read */
+    struct mcds__key refused_key;
 };
 /* The scratch memory, allocated at the first call; NULL: no memory. */
 struct mcds__segment_scratch *mcds__segment_get_scratch(struct mcds__segment_scratch **scratch,

@@ -79,8 +79,11 @@ static enum mcds__step look_claim(struct mcds__cache_look *look,
     for (uint8_t i = 0; i < look->sight.asked; i++) {
         if (look->generations[i].state == MCDS__CACHE_HELD)
             return look_wait(look, operation, true);
-        if (look->generations[i].state == MCDS__CACHE_DAMAGED)
+        if (look->generations[i].state == MCDS__CACHE_DAMAGED) {
+            assert(look->at[i] != 0);
+            operation->read = &look->requests[look->at[i]];
             return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+        }
     }
     return mcds__cache_look_ask_claim(look, operation);
 }

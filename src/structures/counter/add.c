@@ -289,7 +289,8 @@ static bool add_here(mcds_counter *counter, int64_t delta, int64_t *value_out, i
         *result = take_back_here(counter, stripe, delta);
         return true;
     }
-    mcds__describe_failure(&add_kind, counter->handle.name, *result, NULL, detail, NULL);
+    mcds__describe_failure(&add_kind, counter->handle.name, *result,
+                           (struct mcds__where){NULL, NULL}, detail, NULL);
     return true;
 }
 

@@ -58,7 +58,7 @@ static enum mcds__step list_scan_finish(struct list_scan *scan)
     if (scan->is_lost)
         return mcds__operation_explain(&scan->base, MCDS_LOST, MCDS__WHY(PART_GONE));
     if (scan->is_corrupt) {
-        scan->base.read_from = scan->read.refused_at;
+        scan->base.read = scan->read.refused;
         return mcds__operation_explain(&scan->base, MCDS_CORRUPT, MCDS__WHY(PART_FOREIGN));
     }
     return mcds__operation_finish(&scan->base, MCDS_OK);
@@ -141,8 +141,8 @@ static enum mcds__step list_scan_step_large(struct list_scan *scan)
     if (result != MCDS_OK && result != MCDS_LOST && result != MCDS_CORRUPT)
         return step;
     scan->is_lost = scan->is_lost || result == MCDS_LOST;
-    if (result == MCDS_CORRUPT && scan->read.refused_at == NULL)
-        scan->read.refused_at = scan->base.peer;
+    if (result == MCDS_CORRUPT)
+        mcds__segment_read_note_refused(&scan->read, mcds__operation_read(&scan->base));
     scan->is_corrupt = scan->is_corrupt || result == MCDS_CORRUPT;
     scan->stage = SCAN_READING;
     if (result != MCDS_OK)

@@ -218,6 +218,8 @@ static enum mcds__step log_scan_step_large(struct mcds__log_scan *scan)
         return step;
     mcds__segment_read_note_gaps(&scan->read, result == MCDS_LOST, scan->base.asked);
     scan->read.corrupt += result == MCDS_CORRUPT;
+    if (result == MCDS_CORRUPT)
+        mcds__segment_read_note_refused(&scan->read, mcds__operation_read(&scan->base));
     if (result != MCDS_OK)
         scan->item++;
     else if (log_scan_show(scan, &record, scan->large.payload))

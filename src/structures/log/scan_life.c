@@ -7,7 +7,8 @@
 
 static void add_info(struct mcds__log_scan *scan)
 {
-    const char *peer = scan->read.gaps > 0 ? scan->read.lost_at : scan->read.refused_at;
+    const char *peer = scan->read.gaps > 0 ? scan->read.lost_at
+                                           : mcds__segment_read_refused_at(&scan->read);
     mcds__log_add_info(scan->info_out, scan->read.gaps, scan->read.corrupt, peer);
 }
 

@@ -21,7 +21,8 @@ static void release_tail(struct mcds__operation *operation)
     mcds__log_add_info(tail->info_out, tail->gaps + tail->gaps_sure, 0, peer);
     if (tail->read.segments != NULL) {
         mcds__log_add_info(tail->info_out, tail->read.gaps, tail->read.corrupt,
-                           tail->read.gaps > 0 ? peer : tail->read.refused_at);
+                           tail->read.gaps > 0 ? peer
+                                               : mcds__segment_read_refused_at(&tail->read));
         mcds__segment_read_free(&tail->read);
         mcds__segment_fetch_free(&tail->large);
     }
@@ -380,6 +381,8 @@ static enum mcds__step log_tail_step_large(struct mcds__log_tail *tail)
         return step;
     mcds__segment_read_note_gaps(&tail->read, result == MCDS_LOST, tail->base.asked);
     tail->read.corrupt += result == MCDS_CORRUPT;
+    if (result == MCDS_CORRUPT)
+        mcds__segment_read_note_refused(&tail->read, mcds__operation_read(&tail->base));
     if (result != MCDS_OK)
         pass_record(tail, segment, mcds__segment_read_incarnation(&tail->read, item),
                     record.end);

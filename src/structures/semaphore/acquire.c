@@ -107,7 +107,9 @@ static enum mcds__step take_return(struct semaphore_acquire *acquire, enum mcds_
     acquire->permit->lease = (mcds_lease)MCDS_LEASE_INIT;
     if (acquire->outcome == MCDS_OK)
         return ask_look(acquire);
-    (void)mcds__operation_explain(&acquire->base, acquire->outcome, acquire->detail);
+    /* The key that was refused is that of the batch before. */
+    acquire->base.result = acquire->outcome;
+    acquire->base.detail = acquire->detail;
     return semaphore_take_trouble(acquire);
 }
 

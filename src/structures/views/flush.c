@@ -43,7 +43,8 @@ struct views_flush {
         int result;
         const mcds_reason *why;
         const char *peer;
-        int found; /* that `save` has returned */
+        int found;            /* that `save` has returned */
+        struct mcds__key key; /* of the value that cannot be read; empty: not known */
     } failure;
     uint32_t refusals;   /* of `save`, in a row */
     int64_t refusing_ns; /* the time that they have taken */
@@ -136,13 +137,20 @@ static void hold_mark(struct views_flush *flush)
         flush->mark = flush->slot > flush->mark_before ? flush->slot - 1 : flush->mark_before;
 }
 
+static struct mcds__key refused_key(const struct mcds__operation *operation)
+{
+    return operation->result == MCDS_CORRUPT && operation->blame != NULL
+               ? operation->blame->key
+               : (struct mcds__key){.length = 0};
+}
+
 static void fail_list(struct views_flush *flush)
 {
     struct mcds__operation *operation = &flush->base;
     hold_mark(flush);
     if (flush->failure.result == MCDS_OK)
         flush->failure = (struct views_failure){operation->result, operation->detail,
-                                                operation->peer, 0};
+                                                operation->peer, 0, refused_key(operation)};
     operation->result = MCDS_OK;
     operation->detail = NULL;
     operation->peer = NULL;
@@ -233,7 +241,7 @@ static void save_page(struct views_flush *flush, const char *page, int64_t numbe
                           (flush->refusals >= REFUSALS_MAX &&
                            flush->refusing_ns >= mcds__store_timeout_ns(operation->store));
     fail_page(flush, page,
-              (struct views_failure){MCDS_IO, MCDS__WHY(SAVE_FAILED), NULL, found});
+              (struct views_failure){MCDS_IO, MCDS__WHY(SAVE_FAILED), NULL, found, {0, ""}});
 }
 
 static enum mcds__step take_counts(struct views_flush *flush)
@@ -252,7 +260,7 @@ static enum mcds__step take_counts(struct views_flush *flush)
         else
             fail_page(flush, flush->asked[i],
                       (struct views_failure){MCDS_CORRUPT, MCDS__WHY(FOREIGN),
-                                             request->reply.peer, 0});
+                                             request->reply.peer, 0, flush->keys[i]});
     }
     return flush->leaves_pages ? write_mark(flush) : ask_counts(flush);
 }
@@ -272,33 +280,21 @@ static void write_unsaved(const struct views_flush *flush, char *text, size_t ca
                    ended_early ? ", and the flush ended early" : "", flush->failure.why->text);
 }
 
-/* `why` with other words; the operation frees it. NULL: no memory. */
-static const mcds_reason *own_reason(const mcds_env *env, const mcds_reason *why,
-                                     const char *text)
-{
-    size_t length = strlen(text) + 1;
-    mcds_reason *own = mcds__allocate(env, sizeof *own + length);
-    if (own == NULL)
-        return NULL;
-    *own = *why;
-    own->text = memcpy(own + 1, text, length);
-    return own;
-}
-
 static enum mcds__step views_flush_fail(struct views_flush *flush)
 {
     struct mcds__operation *operation = &flush->base;
     const struct views_failure *failure = &flush->failure;
-    const mcds_reason *own = NULL;
+    const mcds_reason *why = failure->why;
     char text[MCDS__REASON_MAX];
     if (flush->unsaved.pages > 0) {
         write_unsaved(flush, text, sizeof text);
-        own = own_reason(operation->env, failure->why, text);
+        why = mcds__operation_reword(operation, why, text);
     }
-    operation->owns_detail = own != NULL;
     operation->difference.found = failure->found;
-    (void)mcds__operation_explain(operation, failure->result, own != NULL ? own : failure->why);
+    (void)mcds__operation_explain(operation, failure->result, why);
     operation->peer = failure->peer;
+    if (operation->blame != NULL)
+        operation->blame->key = failure->key;
     return MCDS__DONE;
 }
 

@@ -319,14 +319,16 @@ static enum mcds__step map_scan_erase(struct mcds__map_scan *scan,
 
 /* A key that is not a leaf, or is missing. */
 static enum mcds__step take_other(struct mcds__map_scan *scan,
-                                  struct mcds__operation *operation, const mcds_reply *reply)
+                                  struct mcds__operation *operation,
+                                  const mcds_request *request)
 {
+    const mcds_reply *reply = &request->reply;
     if (reply->outcome == MCDS_OUT_MISS && (scan->depth <= 1 || scan->is_below))
         return map_scan_locate(scan, operation);
     if (reply->outcome == MCDS_OUT_MISS)
         return mcds__map_scan_ask_parents(scan, operation);
     enum mcds__map_state state = mcds__map_state_of(reply->flags);
-    operation->read_from = reply->peer;
+    operation->read = request;
     if ((state != MCDS__MAP_SEALED && state != MCDS__MAP_MOVED) || scan->map->flat != 0)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     if (state == MCDS__MAP_MOVED)
@@ -392,7 +394,7 @@ static enum mcds__step map_scan_take_keys(struct mcds__map_scan *scan,
                 return mcds__map_scan_ask_below_again(scan, operation, i);
             request = sealed_parent(scan);
         } else if (!is_open(&request->reply) && !is_lost_child(scan, &request->reply)) {
-            return take_other(scan, operation, &request->reply);
+            return take_other(scan, operation, request);
         }
         if (scan->erases)
             return map_scan_erase(scan, operation);

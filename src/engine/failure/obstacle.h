@@ -1,7 +1,7 @@
 /* Obstacles: the last reason why a request of a call was not sent or not answered. The deadline of the
  * call is no reason for the former. If a call runs out of time, its obstacle is the cause. */
-#ifndef MCDS_ENGINE_OBSTACLE_H
-#define MCDS_ENGINE_OBSTACLE_H
+#ifndef MCDS_ENGINE_FAILURE_OBSTACLE_H
+#define MCDS_ENGINE_FAILURE_OBSTACLE_H
 
 #include "base/reason.h"
 #include "mcds/backend.h"

@@ -1,5 +1,5 @@
 /* Obstacles: what last kept a request of a call from being sent or answered. */
-#include "engine/obstacle.h"
+#include "engine/failure/obstacle.h"
 
 void mcds__obstacle_forget(struct mcds__obstacle *obstacle, const mcds_batch *batch)
 {
