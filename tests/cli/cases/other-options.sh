@@ -19,7 +19,7 @@ while read -r line; do
     echo "\$ mcds $line"
     eval "mcds $line" </dev/null 2>&1
     echo "-> $?"
-done <<'END' | sed 's/add: [^ ]*: the key/add: STORE: the key/'
+done <<'END' | sed 's/add: [^ ]*, key/add: STORE, key/'
 set add plain b --bag
 set remove plain a --list
 set has plain a --bag
