@@ -1,5 +1,7 @@
 /* Map: the requests that append an update's record. */
 #include <assert.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "core/map/sequence.h"
@@ -105,6 +107,18 @@ void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *lo
         mcds__map_want_no_look(update->map, update->hash, update->depth);
 }
 
+/* The store clears the reply. */
+static mcds_request *begin_request(struct mcds__map_update *update, uint32_t number,
+                                   mcds_command command, uint32_t depth)
+{
+    mcds_request *request = &update->requests[number];
+    memset(request, 0, offsetof(mcds_request, reply));
+    request->command = command;
+    request->key = mcds__key_bytes(&update->key);
+    request->route = mcds__map_route(update->map, depth);
+    return request;
+}
+
 enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
                                      struct mcds__operation *operation, uint32_t depth)
 {
@@ -115,34 +129,24 @@ enum mcds__step mcds__map_ask_append(struct mcds__map_update *update,
     if (depth > update->deepest)
         update->deepest = depth;
     mcds__map_key(map, update->life.number, update->hash, depth, &update->key);
-    mcds_bytes key = mcds__key_bytes(&update->key);
-    mcds_bytes route = mcds__map_route(map, depth);
-    mcds__map_readdress(&update->record, key);
-    update->requests[MCDS__MAP_APPEND] = (mcds_request){
-        .command = MCDS_APPEND,
-        .options = update->makes_room ? MCDS_MAKES_ROOM
-                   : update->removes  ? MCDS_MAY_MAKE_ROOM
-                                      : 0,
-        .key = key,
-        .route = route,
-        .value = {update->record.data, update->record.length},
-    };
+    mcds__map_readdress(&update->record, mcds__key_bytes(&update->key));
+    mcds_request *append = begin_request(update, MCDS__MAP_APPEND, MCDS_APPEND, depth);
+    if (update->makes_room || update->removes)
+        append->options = update->makes_room ? MCDS_MAKES_ROOM : MCDS_MAY_MAKE_ROOM;
+    append->value = (mcds_bytes){update->record.data, update->record.length};
     compare_number(update);
     update->looks = must_look(update);
-    if (update->looks)
-        update->requests[MCDS__MAP_LOOK] = (mcds_request){
-            .command = MCDS_GET,
-            .options = update->wants_code ? 0 : MCDS_NO_VALUE,
-            .key = key,
-            .route = route,
-        };
+    if (update->looks) {
+        mcds_request *look = begin_request(update, MCDS__MAP_LOOK, MCDS_GET, depth);
+        look->options = update->wants_code ? 0 : MCDS_NO_VALUE;
+    }
     uint32_t first = update->adds ? MCDS__MAP_ADD : MCDS__MAP_APPEND;
     uint32_t last = update->looks ? MCDS__MAP_ROOT : MCDS__MAP_LOOK;
     uint32_t roots = mcds__map_prove_along(&update->proof, map, update->life.number, operation,
                                            &update->requests[last]);
     uint32_t count = last + roots - first;
     mcds__map_take_turn(update, operation);
-    uint64_t connection = update->requests[MCDS__MAP_APPEND].cas.connection;
+    uint64_t connection = append->cas.connection;
     bool is_assigned = connection != 0 && connection != MCDS_ANY_CONNECTION;
     operation->connection = is_assigned ? connection : 0;
     if (roots > 0 || is_assigned)

@@ -100,7 +100,8 @@ bool mcds__bucket_put_u64(mcds_buffer *out, uint64_t number)
     return bucket_format_put_number(out, 8, number);
 }
 
-static uint8_t *write_body(uint8_t *out, const struct mcds__map_record *record)
+static uint8_t *write_body(uint8_t *out, const struct mcds__map_record *record,
+                           mcds_bytes *element_out)
 {
     const struct mcds__map_command *command = &record->command;
     unsigned parts = command->value.length > 0 ? HAS_VALUE : 0;
@@ -113,7 +114,9 @@ static uint8_t *write_body(uint8_t *out, const struct mcds__map_record *record)
     out = bucket_format_write_number(out, 4, record->seq);
     out = mcds__bucket_write_varint(out, record->seq - record->low);
     out = bucket_format_write_number(out, 6, (uint64_t)record->time_ms);
-    out = write_bytes(out, command->element);
+    out = mcds__bucket_write_varint(out, command->element.length);
+    *element_out = (mcds_bytes){out, command->element.length};
+    out = mcds__bucket_write_bytes(out, command->element);
     if (command->value.length > 0)
         out = write_bytes(out, command->value);
     if (command->expires_ms != 0)
@@ -149,27 +152,30 @@ static uint32_t bucket_format_sum_of(mcds_bytes key, const uint8_t *bytes, size_
     return mcds__crc32c(mcds__crc32c(0, key.data, key.length), bytes, length);
 }
 
+static bool get_part(mcds_bytes body, size_t *at, mcds_bytes *out)
+{
+    uint64_t length;
+    return mcds__bucket_get_varint(body, at, &length) &&
+           mcds__bucket_get_bytes(body, at, length, out);
+}
+
 bool mcds__map_write_record(mcds_buffer *out, const struct mcds__map_record *record,
                             mcds_bytes *element_out)
 {
-    struct mcds__map_record read;
     size_t length = body_length(record);
-    size_t in_body;
     assert(record->low <= record->seq);
     size_t head = 1 + varint_length(length) + RECORD_SUM;
-    if (!mcds__buffer_reserve(out, head + length + MCDS__MAP_NUMBER_ROOM))
+    if (!mcds__map_is_element(record->command.element) ||
+        !mcds__buffer_reserve(out, head + length + MCDS__MAP_NUMBER_ROOM))
         return false;
     uint8_t *at = out->data + out->length;
     *at++ = MCDS__MAP_RECORD_MARK;
     uint8_t *sum = mcds__bucket_write_varint(at, length);
     uint8_t *body = sum + RECORD_SUM;
-    uint8_t *end = write_body(body, record);
+    uint8_t *end = write_body(body, record, element_out);
     assert(end == body + length);
     out->length = (size_t)(end - out->data);
     mcds__put_u32(sum, 0);
-    if (!mcds__map_begin_record((mcds_bytes){body, length}, &in_body, &read))
-        return false;
-    *element_out = read.command.element;
     return true;
 }
 
@@ -178,7 +184,6 @@ void mcds__map_number_record(mcds_buffer *record, uint64_t writer, uint32_t seq,
 {
     size_t at = 1;
     uint64_t length = 0;
-    struct mcds__map_record read;
     assert(low <= seq && record->capacity - record->length >= MCDS__MAP_NUMBER_ROOM);
     (void)mcds__bucket_get_varint((mcds_bytes){record->data, record->length}, &at, &length);
     const uint8_t *body = record->data + at + RECORD_SUM;
@@ -196,11 +201,10 @@ void mcds__map_number_record(mcds_buffer *record, uint64_t writer, uint32_t seq,
     uint8_t *number = bucket_format_write_number(fresh + MCDS__MAP_WRITER_AT, 8, writer);
     (void)mcds__bucket_write_varint(bucket_format_write_number(number, 4, seq), seq - low);
     record->length = begin + (size_t)length + more;
-    bool is_whole = mcds__map_begin_record((mcds_bytes){fresh, (size_t)length + more}, &at,
-                                           &read);
-    assert(is_whole && read.seq == seq && read.low == low);
+    size_t in_body = MCDS__MAP_LENGTH_AT + more;
+    bool is_whole = get_part((mcds_bytes){fresh, (size_t)length + more}, &in_body, element_out);
+    assert(is_whole && mcds__map_is_element(*element_out));
     (void)is_whole;
-    *element_out = read.command.element;
 }
 
 void mcds__map_readdress(mcds_buffer *record, mcds_bytes key)
@@ -226,13 +230,6 @@ bool mcds__map_next_long_body(mcds_bytes value, uint32_t key_sum, size_t *at,
            mcds__bucket_get_u32(value, at, &sum) &&
            mcds__bucket_get_bytes(value, at, length, body_out) &&
            mcds__crc32c(key_sum, body_out->data, body_out->length) == sum;
-}
-
-static bool get_part(mcds_bytes body, size_t *at, mcds_bytes *out)
-{
-    uint64_t length;
-    return mcds__bucket_get_varint(body, at, &length) &&
-           mcds__bucket_get_bytes(body, at, length, out);
 }
 
 bool mcds__map_begin_long_record(mcds_bytes body, size_t *at, struct mcds__map_record *record)
