@@ -69,12 +69,11 @@ static bool has_own_words(const struct mcds__operation *operation)
     return operation->blame != NULL && operation->detail == &operation->blame->reason;
 }
 
-void mcds__completions_put(struct mcds__completions *completions,
-                           const struct mcds__operation *operation)
+struct mcds__handle **mcds__completions_put(struct mcds__completions *completions,
+                                            const struct mcds__operation *operation)
 {
     struct mcds__completion *newest = completion_at(completions, completions->count);
     newest->completion = (mcds_completion){operation->tag, operation->result};
-    newest->handle = NULL;
     newest->kind = operation->kind;
     newest->blame = operation->blame;
     if (mcds__result_has_cause(operation->result)) {
@@ -83,12 +82,7 @@ void mcds__completions_put(struct mcds__completions *completions,
         newest->difference = operation->difference;
     }
     completions->count++;
-}
-
-void mcds__completions_hold(struct mcds__completions *completions, struct mcds__handle *handle)
-{
-    assert(completions->count > 0);
-    completion_at(completions, completions->count - 1)->handle = handle;
+    return &newest->handle;
 }
 
 static void completion_release(const struct mcds__completions *completions,

@@ -20,11 +20,10 @@ struct mcds__completions {
 
 /* Reserve space for so many more. False: no memory. */
 bool mcds__completions_reserve(struct mcds__completions *completions, uint32_t more);
-/* The operation has ended; there is space for it. mcds__completions_hold follows. */
-void mcds__completions_put(struct mcds__completions *completions,
-                           const struct mcds__operation *operation);
-/* The handle of the newest, which has its name; takes over the reference. */
-void mcds__completions_hold(struct mcds__completions *completions, struct mcds__handle *handle);
+/* The operation has ended; there is space for it. Returns the place for its handle, which has its
+ * name: the caller passes on its reference. */
+struct mcds__handle **mcds__completions_put(struct mcds__completions *completions,
+                                            const struct mcds__operation *operation);
 /* Take the oldest, and leave its sentence in mcds_errmsg(). There is one. */
 void mcds__completions_take(struct mcds__completions *completions, mcds_completion *done);
 void mcds__completions_free(struct mcds__completions *completions);

@@ -196,8 +196,8 @@ const mcds_reason *mcds__operation_reword(struct mcds__operation *operation,
 /* Whether mcds_last_error() describes it: each failure, and the answers that have several causes. */
 static inline bool mcds__result_has_cause(int result)
 {
-    return result < 0 || result == MCDS_BUSY || result == MCDS_TOO_OLD ||
-           result == MCDS_TOO_FUTURE;
+    return result != MCDS_OK && (result < 0 || result == MCDS_BUSY || result == MCDS_TOO_OLD ||
+                                 result == MCDS_TOO_FUTURE);
 }
 /* Where a failure was found. NULL: not known. */
 struct mcds__where {

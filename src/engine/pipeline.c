@@ -66,9 +66,9 @@ struct mcds_pipeline {
 static void pipeline_finish(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
     assert(pipeline->unfinished > 0);
-    mcds__completions_put(&pipeline->completions, operation);
+    struct mcds__handle **handle = mcds__completions_put(&pipeline->completions, operation);
     pipeline->unfinished--;
-    mcds__completions_hold(&pipeline->completions, mcds__pool_end(&pipeline->pool, operation));
+    *handle = mcds__pool_end(&pipeline->pool, operation);
 }
 
 static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)

@@ -101,12 +101,12 @@ static bool is_same_value(mcds_bytes left, mcds_bytes right)
  * no store reads. */
 static bool has_number(mcds_request *request)
 {
-    if (request->options != 0 || request->cas.connection != 0 || request->route.length != 0 ||
+    if ((request->command != MCDS_INCR && request->command != MCDS_ADD) ||
+        request->options != 0 || request->cas.connection != 0 || request->route.length != 0 ||
         request->copy != 0)
         return false;
-    if (request->command == MCDS_ADD)
-        return mcds__parse_u64(request->value.data, request->value.length, &request->delta);
-    return request->command == MCDS_INCR;
+    return request->command == MCDS_INCR ||
+           mcds__parse_u64(request->value.data, request->value.length, &request->delta);
 }
 
 static bool is_count(const mcds_batch *batch)
