@@ -108,6 +108,40 @@ static bool encode_reads(struct mcds__connection *connection, uint32_t count)
     return true;
 }
 
+/* The answer to a request that needs no server; MCDS_OUT_NONE: it needs one. */
+static mcds_outcome answer_here(const struct mcds__connection *connection,
+                                const mcds_request *request, const mcds_reason **detail_out)
+{
+    uint64_t read_on = request->cas.connection; /* 0: it compares no token */
+    assert(connection->value_max > 0);
+    *detail_out = NULL;
+    /* Some servers that refuse a value delete the old one. */
+    if (request->value.length > connection->value_max) {
+        *detail_out = MCDS__WHY(TOO_BIG_FOR_SERVER);
+        return MCDS_OUT_TOO_BIG;
+    }
+    if (request->command == MCDS_APPEND && read_on != 0 && !connection->has_numbers)
+        return MCDS_OUT_EXISTS;
+    bool compares = request->command == MCDS_CAS || read_on != 0;
+    if (compares && !connection->probe_can.compare_and_set) {
+        *detail_out = MCDS__WHY(SERVER_WITHOUT_CAS);
+        return MCDS_OUT_UNSUPPORTED;
+    }
+    bool is_valid = read_on == 0 || read_on == connection->serial ||
+                    read_on == MCDS_ANY_CONNECTION;
+    return is_valid ? MCDS_OUT_NONE : MCDS_OUT_EXISTS;
+}
+
+/* The options that the server does not know. */
+static uint32_t unknown_options(const struct mcds__connection *connection,
+                                const mcds_request *request)
+{
+    uint32_t options = connection->has_numbers ? 0 : MCDS_SETS_CAS;
+    if (!connection->probe_can.create_on_append && request->command == MCDS_APPEND)
+        options |= MCDS_CREATE;
+    return options;
+}
+
 /* Encode the next request, or answer it without the server. `wall_s` is Unix time, or 0 if it was not
  * read yet. */
 static void encode_next(struct mcds__connection *connection, int64_t *wall_s)
@@ -117,8 +151,8 @@ static void encode_next(struct mcds__connection *connection, int64_t *wall_s)
     const mcds_request *request = &pending->batch->requests[pending->index];
     mcds_request plain;
     const mcds_reason *detail;
-    mcds_outcome outcome = mcds__request_answer(connection, request, &detail);
-    uint32_t unknown = mcds__request_unknown_options(connection, request);
+    mcds_outcome outcome = answer_here(connection, request, &detail);
+    uint32_t unknown = unknown_options(connection, request);
     if ((request->options & unknown) != 0) {
         plain = *request;
         plain.options &= ~unknown;

@@ -161,13 +161,6 @@ uint64_t mcds__connection_record_end(const void *context);
 /* Whether the connection waits for its socket. */
 bool mcds__connection_is_busy(const struct mcds__connection *connection);
 
-/* The answer to a request that needs no server; MCDS_OUT_NONE: it needs one. */
-mcds_outcome mcds__request_answer(const struct mcds__connection *connection,
-                                  const mcds_request *request, const mcds_reason **detail_out);
-/* The options that the server does not know. */
-uint32_t mcds__request_unknown_options(const struct mcds__connection *connection,
-                                       const mcds_request *request);
-
 /* Connecting. If a function returns false, `trouble` of the connection has the reason. */
 /* Make no connection to the server for a while, which grows with each failure. */
 void mcds__connect_back_off(struct mcds__connection *connection, const mcds_reason *trouble);
