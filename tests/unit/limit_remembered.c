@@ -247,6 +247,28 @@ static void a_slow_answer_lengthens_nothing(void **state)
     mcds__remembered_destroy(&remembered);
 }
 
+/* A clock between two milliseconds: a refusal from memory ends when the store lets the take pass. */
+static void a_part_of_a_millisecond_delays_nothing(void **state)
+{
+    struct world world;
+    (void)state;
+    for (mcds_limit_form form = MCDS_LIMIT_BUCKET; form <= MCDS_LIMIT_WINDOW; form++) {
+        begin(&world, form, 1);
+        fake_env_advance_ms(&world.fake, 2);
+        world.fake.wall_ns += 900000;
+        world.fake.monotonic_ns += 900000;
+        assert_true(trips_of_refusal(&world, 1) > 0);
+        world.fake.wall_ns += 200000;
+        world.fake.monotonic_ns += 200000;
+        assert_int_equal(trips_of_refusal(&world, 1), 0);
+        fake_env_advance_ms(&world.fake, (int64_t)world.value.retry_ms - 1);
+        assert_int_equal(take(&world, "a", 1), MCDS_BUSY);
+        fake_env_advance_ms(&world.fake, 1);
+        assert_int_equal(take(&world, "a", 1), MCDS_OK);
+        end(&world);
+    }
+}
+
 /* Of more identities than a set has entries, the one that ends first is forgotten. */
 static void the_first_to_end_is_forgotten(void **state)
 {
@@ -283,6 +305,7 @@ int main(void)
         cmocka_unit_test(a_pipeline_refuses_without_a_batch),
         cmocka_unit_test(a_give_during_a_take_is_seen),
         cmocka_unit_test(a_slow_answer_lengthens_nothing),
+        cmocka_unit_test(a_part_of_a_millisecond_delays_nothing),
         cmocka_unit_test(the_first_to_end_is_forgotten),
     };
     return cmocka_run_group_tests_name("limit_remembered", tests, NULL, NULL);

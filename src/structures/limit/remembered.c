@@ -58,12 +58,13 @@ void mcds__remembered_note(struct mcds__remembered *remembered, mcds_bytes ident
     if (remembered == NULL)
         return;
     uint64_t hash = remembered_hash(remembered, identity);
-    int64_t gone_ms = mcds__wall_ms(remembered->env) - refusal->own_ms;
-    int64_t from_ns = mcds__monotonic_ns(remembered->env) - gone_ms * NS_PER_MS;
+    /* own_ms is rounded down: rounding this too would delay the time to retry. */
+    int64_t gone_ns = mcds__wall_ns(remembered->env) - refusal->own_ms * NS_PER_MS;
+    int64_t from_ns = mcds__monotonic_ns(remembered->env) - gone_ns;
     int64_t retry_ns = from_ns + (int64_t)refusal->value.retry_ms * NS_PER_MS;
     int64_t latest_ns = refusal->asked_ns + (int64_t)remembered->remember_ms * NS_PER_MS;
     assert(refusal->tokens > 0);
-    if (gone_ms < 0 || (uint64_t)gone_ms >= refusal->value.retry_ms) /* or the clock was set */
+    if (gone_ns < 0 || retry_ns <= from_ns + gone_ns) /* or the clock was set */
         return;
     (void)pthread_mutex_lock(&remembered->mutex);
     if (atomic_load(&remembered->changes) == refusal->changes) {
