@@ -33,8 +33,8 @@ BEGIN {
     memcached = "src/store/memcached/.*"
     memory = "src/store/memory/.*"
     programs = "(cli|examples)/.*"
-    own("#include \"store/backends[.]h\"", "src/store/(store[.]c|(memory|lmdb|memcached)/.*)",
-        "only store.c knows the backends, and each backend itself")
+    own("#include \"store/backends[.]h\"", "src/store/((store|backends)[.]c|(memory|lmdb|memcached)/.*)",
+        "only store.c and backends.c know the backends, and each backend itself")
     own("#include \"store/lmdb/", lmdb, "only the lmdb backend looks into itself")
     own("#include \"store/memcached/", memcached,
         "only the memcached backend looks into itself")

@@ -163,8 +163,10 @@ typedef bool (*mcds_scan_cb)(void *context, const mcds_listed *listed);
  * interactive use, not for programs. If a server fails, the call visits the structures of the
  * other servers and then returns the failure. mcds_errmsg() names each server that failed. The
  * call connects to all servers at the same time, so many servers that do not answer take no
- * longer than one. On lmdb, the call checks the pages that can have keys of the namespace after the
- * last visit, and returns MCDS_IO if one is damaged. If visit ends the call, it checks nothing.
+ * longer than one. A server that sends nothing for the timeout has failed; while it continues, the
+ * call may take longer. On lmdb, the call checks the pages that can have keys of the namespace
+ * after the last visit, and returns MCDS_IO if one is damaged. If visit ends the call, it checks
+ * nothing.
  * Arguments:   visit  must not call the store
  * Returns:     MCDS_OK           also if visit has ended the call
  *              MCDS_UNAVAILABLE  a server cannot be reached, or broke off its listing
@@ -172,8 +174,7 @@ typedef bool (*mcds_scan_cb)(void *context, const mcds_listed *listed);
  *              MCDS_NO_MEMORY    also for more than 1 000 000 structures
  *              MCDS_TIMEOUT, MCDS_IO
  * Cost:        a listing of all keys, and on memcached 1 per 32 arrays. On memcached the listing
- *              includes the keys of other namespaces and other programs on each server. Blocks
- *              longer than the timeout */
+ *              includes the keys of other namespaces and other programs on each server. Blocks */
 MCDS_API MCDS_CHECKED int mcds_scan(mcds_store *store, mcds_scan_cb visit, void *context);
 
 typedef enum mcds_severity { MCDS_FACT, MCDS_ADVICE, MCDS_PROBLEM } mcds_severity;
@@ -194,7 +195,7 @@ typedef struct mcds_finding {
 typedef bool (*mcds_inspect_cb)(void *context, const mcds_finding *finding);
 
 /* Describes the store and reports problems. Calls `visit` for each finding until visit returns
- * false. A server that cannot be reached is a finding. On lmdb, the call checks the pages in use
+ * false. A server that cannot be reached, or sends nothing for the timeout, is a finding. On lmdb, the call checks the pages in use
  * for at most 2 s; a damaged page is a finding.
  * Arguments:   visit  must not call the store
  * Returns:     MCDS_OK           also if visit has ended the call

@@ -33,8 +33,9 @@ struct mcds_store {
     const mcds_env *env;
     _Atomic uint32_t references;
     char ns[MCDS__NS_MAX + 1];
-    uint32_t place; /* a hash of it */
-    bool has_cells; /* backend_state is one of mcds__backend_memory */
+    uint32_t place;   /* a hash of it */
+    bool has_cells;   /* backend_state is one of mcds__backend_memory */
+    bool has_servers; /* of mcds__backend_memcached */
     int64_t timeout_ns;
     int64_t limit_ns; /* the timeout; 0: none */
     uint64_t forks;   /* mcds__forks() when it was opened: a child process must not use it */
@@ -42,9 +43,6 @@ struct mcds_store {
     struct mcds__session *idle[SESSIONS_IDLE_MAX]; /* a stack: last in, first out */
     uint32_t idle_count;
 };
-
-static const mcds_backend *const backends[] = {&mcds__backend_memory, &mcds__backend_lmdb,
-                                               &mcds__backend_memcached, NULL};
 
 static int make_store(const mcds_env *env, const mcds_backend *backend, mcds_store **store_out)
 {
@@ -71,14 +69,6 @@ static void free_store(mcds_store *store)
     mcds_env env = *store->env;
     (void)pthread_mutex_destroy(&store->mutex);
     mcds__free(&env, store);
-}
-
-static const mcds_backend *find_backend(const char *scheme)
-{
-    for (size_t i = 0; backends[i] != NULL; i++)
-        if (strcmp(backends[i]->scheme, scheme) == 0)
-            return backends[i];
-    return NULL;
 }
 
 /* The structs are of this version. */
@@ -123,7 +113,7 @@ int mcds_open_backend(const mcds_backend *backend, void *backend_state,
 /* mcds_open after the URI was parsed into `uri`. */
 static int open_parsed(struct mcds_uri *uri, mcds_options *options, mcds_store **store_out)
 {
-    const mcds_backend *backend = find_backend(uri->scheme);
+    const mcds_backend *backend = mcds__backend_of(uri->scheme);
     if (backend == NULL)
         return mcds__fail_uri("uri", uri->scheme, MCDS__URI_SCHEMES,
                               "there is no '%.40s:'; use " MCDS__URI_SCHEMES, uri->scheme);
@@ -142,6 +132,7 @@ static int open_parsed(struct mcds_uri *uri, mcds_options *options, mcds_store *
     uint64_t scheme = mcds__hash(0, mcds_text(uri->scheme));
     store->place = (uint32_t)mcds__hash(scheme, mcds_text(uri->place)) | 1;
     store->has_cells = backend == &mcds__backend_memory;
+    store->has_servers = backend == &mcds__backend_memcached;
     result = backend->open(uri, store->env, &store->backend_state);
     if (result != MCDS_OK) {
         free_store(store);
@@ -414,6 +405,13 @@ void mcds_close(mcds_store *store)
         mcds__store_release(store);
 }
 
+/* A listing or an inspection has no deadline, but waits no longer than this for a silent server. */
+static void limit_silence(const mcds_store *store)
+{
+    if (store->has_servers)
+        mcds__memcached_limit_silence(store->backend_state, mcds__store_timeout_ns(store));
+}
+
 int mcds_inspect(mcds_store *store, mcds_inspect_cb visit, void *context)
 {
     if (store == NULL || visit == NULL)
@@ -423,6 +421,7 @@ int mcds_inspect(mcds_store *store, mcds_inspect_cb visit, void *context)
     if (store->backend->inspect == NULL)
         return mcds__fail(MCDS_UNSUPPORTED, UNSUPPORTED, .noun = "store", .verb = "inspect",
                           .reason = "it cannot be inspected");
+    limit_silence(store);
     return store->backend->inspect(store->backend_state, visit, context);
 }
 
@@ -446,6 +445,7 @@ int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
     if (store->backend->keys == NULL)
         return mcds__fail(MCDS_UNSUPPORTED, UNSUPPORTED, .noun = "store", .verb = "scan",
                           .reason = "it cannot list its keys");
+    limit_silence(store);
     return store->backend->keys(store->backend_state, prefix, visit, context);
 }
 

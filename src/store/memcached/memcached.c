@@ -17,6 +17,7 @@
 #define CONNECT_MS_DEFAULT 250
 #define CONNECT_MS_OF_TLS 500 /* a handshake takes round trips and calculates */
 #define CONNECT_MS_MAX 60000
+#define SILENCE_NS_DEFAULT NS_PER_S /* of a backend without a store */
 
 static int set_options(struct mcds__memcached *backend, const struct mcds_uri *uri)
 {
@@ -38,6 +39,7 @@ static int set_options(struct mcds__memcached *backend, const struct mcds_uri *u
     assert(connections >= 1 && connections <= MCDS__CONNECTIONS_MAX);
     backend->connections = (uint32_t)connections;
     backend->connect_timeout_ns = (int64_t)connect_ms * NS_PER_MS;
+    backend->silence_ns = SILENCE_NS_DEFAULT;
     backend->protocol = (enum mcds__protocol)protocol;
     return MCDS_OK;
 }
@@ -201,6 +203,13 @@ static int memcached_open(const struct mcds_uri *uri, const mcds_env *env, void 
     mcds__memcached_note_abilities(backend);
     *backend_out = backend;
     return MCDS_OK;
+}
+
+void mcds__memcached_limit_silence(void *state, int64_t silence_ns)
+{
+    struct mcds__memcached *backend = state;
+    assert(silence_ns > 0);
+    atomic_store(&backend->silence_ns, silence_ns);
 }
 
 static void memcached_capabilities(void *state, mcds_capabilities *out)

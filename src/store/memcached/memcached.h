@@ -41,9 +41,10 @@ struct mcds__memcached {
     const mcds_env *env;
     enum mcds__protocol protocol;
     int64_t connect_timeout_ns;
-    struct mcds__tls *tls; /* NULL: plain connections */
-    char *auth_file;       /* NULL: no password */
-    bool has_client_cert;  /* the URI has cert= */
+    _Atomic int64_t silence_ns; /* after which a listing or inspection gives a server up */
+    struct mcds__tls *tls;      /* NULL: plain connections */
+    char *auth_file;            /* NULL: no password */
+    bool has_client_cert;       /* the URI has cert= */
     struct mcds__ketama *ketama;
     pthread_mutex_t mutex;
     uint32_t connections; /* from a session to each server */

@@ -8,8 +8,6 @@
 #include "base/reason.h"
 #include "store/memcached/session.h"
 
-#define SILENCE 4 /* times the connect timeout */
-
 /* Wait until the socket is ready. False: broken or too late. */
 static bool wait_once(struct mcds__socket *sock, const mcds_env *env, int64_t deadline_ns,
                       uint8_t *ready)
@@ -29,7 +27,7 @@ static bool connect_socket(struct mcds__socket *sock, const struct mcds__memcach
     if (!mcds__socket_open(sock, &server->address, avoided))
         return false;
     int64_t now_ns = mcds__monotonic_ns(backend->env);
-    int64_t deadline_ns = now_ns + backend->connect_timeout_ns;
+    int64_t deadline_ns = now_ns + mcds__exchange_connect_ns(backend);
     while (sock->connecting) {
         int64_t share_ns = mcds__socket_share_ns(sock, deadline_ns - now_ns);
         uint8_t ready = READY_NOT;
@@ -84,7 +82,7 @@ static bool wait_for_line(struct mcds__socket *sock, const mcds_env *env, int64_
 bool mcds__exchange(struct mcds__socket *sock, const struct mcds__memcached *backend,
                     const char *command, mcds__take_line *take, void *context, int64_t *left_ns)
 {
-    const int64_t silence_ns = SILENCE * backend->connect_timeout_ns;
+    const int64_t silence_ns = backend->silence_ns;
     int64_t line_left_ns = silence_ns;
     uint8_t ready;
     if (!mcds_buffer_append(&sock->out, command, strlen(command)))
@@ -130,7 +128,7 @@ static bool log_in_socket(struct mcds__socket *sock, const struct mcds__memcache
 {
     bool is_asked = false;
     struct login login = {PARSE_MORE, NULL};
-    int64_t left_ns = SILENCE * backend->connect_timeout_ns;
+    int64_t left_ns = backend->silence_ns;
     if (!mcds__exchange(sock, backend, "version\r\n", take_asked, &is_asked, &left_ns))
         return false;
     if (!is_asked)
@@ -160,7 +158,7 @@ const mcds_reason *mcds__exchange_probe(struct mcds__memcached *backend, uint32_
     mcds_request request = {.command = MCDS_GET, .key = {key, strlen(key)}};
     mcds_batch batch = {.requests = &request,
                         .count = 1,
-                        .deadline_ns = mcds__monotonic_ns(backend->env) + MCDS__EXCHANGE_NS};
+                        .deadline_ns = mcds__monotonic_ns(backend->env) + backend->silence_ns};
     mcds__memcached_session_ask(state, server, &batch);
     while (mcds__memcached_session_collect(state, batch.deadline_ns) == NULL) {
         /* the batch is answered at its deadline */

@@ -6,10 +6,8 @@
 #include "base/reason.h"
 #include "store/memcached/memcached.h"
 
-/* The longest time for a probe, or for waiting for a busy server. */
-#define MCDS__EXCHANGE_NS (5 * NS_PER_S)
-/* `trouble` if the server has ended no line for four times the connect timeout (1 s), or the call
- * has waited too long. */
+/* `trouble` if the server has ended no line for the timeout of the store, or the call has waited too
+ * long. */
 #define MCDS__EXCHANGE_SILENT MCDS__WHY(NO_ANSWER)
 
 /* Handles one line of an answer. False: it was the last. */
@@ -18,11 +16,17 @@ typedef bool mcds__take_line(void *context, const char *line, size_t length);
 /* Connect, and log in if the server asks for that; try the address of the family `avoided` last (0: none). False: `trouble` is set. */
 bool mcds__exchange_connect(struct mcds__socket *socket, const struct mcds__memcached *backend,
                             const struct mcds__server *server, int avoided);
-/* How long one call may wait for its servers, in connect timeouts. */
+/* How long one call may wait for its servers, in timeouts of the store. */
 #define MCDS__EXCHANGE_TIMEOUTS_MAX 1024
 static inline int64_t mcds__exchange_wait_max_ns(const struct mcds__memcached *backend)
 {
-    return MCDS__EXCHANGE_TIMEOUTS_MAX * backend->connect_timeout_ns;
+    return MCDS__EXCHANGE_TIMEOUTS_MAX * backend->silence_ns;
+}
+/* How long a connection may take. */
+static inline int64_t mcds__exchange_connect_ns(const struct mcds__memcached *backend)
+{
+    int64_t silence_ns = backend->silence_ns;
+    return silence_ns < backend->connect_timeout_ns ? silence_ns : backend->connect_timeout_ns;
 }
 /* Send a command and pass on the lines of its answer. Reduces *left_ns, the time that the call may
  * still wait, by the time of waiting; the time in `take` does not count. False: the answer was cut

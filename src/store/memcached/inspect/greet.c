@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "store/memcached/inspect/exchange.h"
 
 #define GREETING "version\r\n"
 
@@ -108,8 +109,8 @@ void mcds__greet(const struct mcds__memcached *backend, enum mcds__greeted *gree
     }
     /* Read the clock after the names of the hosts were looked up. */
     int64_t now_ns = mcds__monotonic_ns(backend->env);
-    int64_t connected_by_ns = now_ns + backend->connect_timeout_ns;
-    int64_t deadline_ns = now_ns + MCDS__GREET_SILENCE * backend->connect_timeout_ns;
+    int64_t connected_by_ns = now_ns + mcds__exchange_connect_ns(backend);
+    int64_t deadline_ns = now_ns + backend->silence_ns;
     for (uint32_t i = 0; i < backend->server_count; i++)
         if (!greetings[i].is_over)
             memcached_greet_advance(&greetings[i], backend, connected_by_ns);

@@ -4,9 +4,6 @@
 
 #include "store/memcached/memcached.h"
 
-/* Times the connect timeout: how long a server may take to answer. */
-#define MCDS__GREET_SILENCE 4
-
 enum mcds__greeted {
     MCDS__GREETED,        /* it answers, or its connection fails: ask it to learn more */
     MCDS__GREETED_NOBODY, /* no connection was made in time */
@@ -14,8 +11,8 @@ enum mcds__greeted {
 };
 
 /* Greet all servers of the backend, each over a connection of its own. Takes no longer than one
- * server may take. A single server is not greeted. `greeted_out` has MCDS__SERVERS_MAX
- * elements. */
+ * server may take, which is the timeout of the store. A single server is not greeted.
+ * `greeted_out` has MCDS__SERVERS_MAX elements. */
 void mcds__greet(const struct mcds__memcached *backend, enum mcds__greeted *greeted_out);
 
 #endif

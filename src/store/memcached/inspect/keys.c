@@ -12,6 +12,7 @@
 #include "store/memcached/inspect/greet.h"
 
 #define BUSY_PAUSE_NS (20 * NS_PER_MS)
+#define BUSY_NS_MAX (5 * NS_PER_S) /* how long a busy server is waited for */
 #define SENTENCE_MAX 512
 #define TAIL_MAX 128 /* the end of a sentence about several servers */
 
@@ -75,7 +76,7 @@ static bool list_once(struct mcds__socket *sock, const struct mcds__memcached *b
 static bool list_keys(struct mcds__socket *sock, const struct mcds__memcached *backend,
                       struct listing *listing)
 {
-    int64_t until_ns = mcds__monotonic_ns(backend->env) + MCDS__EXCHANGE_NS;
+    int64_t until_ns = mcds__monotonic_ns(backend->env) + BUSY_NS_MAX;
     for (;;) {
         int64_t now_ns = mcds__monotonic_ns(backend->env);
         if (!list_once(sock, backend, listing))
