@@ -10,7 +10,8 @@
       "a clean no: absent, another value, a free lock, problems found by doctor")              \
     X(STATUS_USAGE, 64, "the command line or an argument is wrong")                            \
     X(STATUS_DATA, 65,                                                                         \
-      "bad data: not a number, too big, damaged, not written by mcds, a bad line or time")     \
+      "bad data: not a number, too big, damaged, not written by mcds, a bad line, time or "    \
+      "token; a bad token that is an argument is 64")                                          \
     X(STATUS_UNREACHABLE, 69, "the store cannot be reached, or did not answer in time")        \
     X(STATUS_INTERNAL, 70,                                                                     \
       "out of memory or of another resource; or mcds-lock-guard was killed, and COMMAND too")  \

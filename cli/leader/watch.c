@@ -4,6 +4,7 @@
 
 #include "io/exit.h"
 #include "io/failure.h"
+#include "io/outage.h"
 #include "io/report.h"
 #include "parse/values.h"
 #include "run/session.h"
@@ -26,7 +27,7 @@ struct leader_watch {
     uint64_t lines; /* printed */
     uint64_t told;  /* the fence of the last leader in them */
     int settling;   /* looks since the leader was seen, whose line is not printed; 0: it is */
-    bool is_down;   /* the last look has failed, and a sentence has said so */
+    struct outage outage;
 };
 
 static void print_line(struct leader_watch *watch, const char *change, bool has_holder)
@@ -81,11 +82,8 @@ static int note_failure(struct leader_watch *watch, int result)
     char said[FAILURE_CAPACITY];
     if (!is_passing(result))
         return report(&watch->session->output, watch->command, NULL, result, NULL);
-    if (!watch->is_down) {
-        describe_failure(said, watch->command);
-        complain(&watch->session->output, "%s; waiting", said);
-    }
-    watch->is_down = true;
+    describe_failure(said, watch->command);
+    outage_begin(&watch->outage, &watch->session->output, said);
     return STATUS_DONE;
 }
 
@@ -97,9 +95,7 @@ static int go_round(struct leader_watch *watch)
     int result = mcds_lock_watch(watch->lock, wait_ms, &watch->holder);
     if (result < 0 && result != MCDS_LOST)
         return note_failure(watch, result);
-    if (watch->is_down)
-        complain(&watch->session->output, "the store answers again");
-    watch->is_down = false;
+    outage_end(&watch->outage, &watch->session->output);
     if (result == MCDS_LOST)
         complain_of_loss(watch);
     if (watch->holder.tenure != tenure || watch->lines == 0 || watch->settling > 0)

@@ -29,10 +29,11 @@ static bool parse_rate(const char *text, mcds_rate *rate)
     char time[WORD_MAX];
     const char *slash = strchr(text, '/');
     if (slash == NULL || (size_t)(slash - text) >= sizeof count ||
-        strlen(slash) >= sizeof time - 1 || isalnum((unsigned char)slash[1]) == 0)
+        strlen(slash) >= sizeof time - 1 ||
+        (isalnum((unsigned char)slash[1]) == 0 && slash[1] != '+'))
         return false;
     (void)snprintf(count, sizeof count, "%.*s", (int)(slash - text), text);
-    bool has_number = slash[1] >= '0' && slash[1] <= '9';
+    bool has_number = slash[1] == '+' || (slash[1] >= '0' && slash[1] <= '9');
     (void)snprintf(time, sizeof time, "%s%s", has_number ? "" : "1", slash + 1);
     return parse_whole(count, &rate->count) && parse_duration(time, &rate->per_ms);
 }

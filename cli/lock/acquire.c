@@ -35,18 +35,21 @@ static bool is_worth_waiting(struct acquisition *acquisition, int result, int ro
         return true;
     if (!acquisition->patience.outlasts_silence || !is_unanswered(result))
         return false;
-    if (acquisition->is_trouble_told || acquisition->end_ns - watch_now_ns() < SOON_NS)
+    if (acquisition->end_ns - watch_now_ns() < SOON_NS)
         return true;
     describe_failure(said, acquisition->command);
-    complain(&acquisition->session->output, "%s; still waiting for the %s", said,
-             acquisition->tenure->kind->thing);
-    acquisition->is_trouble_told = true;
+    outage_begin(&acquisition->outage, &acquisition->session->output, said);
     return true;
 }
 
-/* Limits the next call to `most_ns`. */
+/* Limits the next call to `most_ns`. A wait that does not outlast a silent store ends one timeout
+ * after its beginning, unless the store has answered: the structure was opened in that time. */
 static void hurry(const struct acquisition *acquisition, int64_t most_ns)
 {
+    const struct patience *patience = &acquisition->patience;
+    int64_t timeout_ns = session_timeout_ms(acquisition->session) * NS_PER_MS;
+    if (!patience->outlasts_silence && !acquisition->is_answered)
+        most_ns = least(most_ns, patience->begun_ns + timeout_ns - watch_now_ns());
     int64_t most_ms = least(most_ns / NS_PER_MS, UINT32_MAX);
     mcds_limit_timeout(acquisition->session->store, most_ms > 0 ? (uint32_t)most_ms : 1);
 }
@@ -80,6 +83,12 @@ static int acquire_slice(struct acquisition *acquisition, int64_t grace_ns)
     return tenure->kind->acquire(tenure, slice_ms > 0 ? slice_ms : 1);
 }
 
+static int acquire_once(struct acquisition *acquisition)
+{
+    hurry(acquisition, INT64_MAX);
+    return acquisition->tenure->kind->acquire(acquisition->tenure, 0);
+}
+
 /* Names the holder, and the time left unless the holder renews. Returns whether they are known. */
 static bool describe_holder(const struct acquisition *acquisition, bool is_waiting,
                             char out[HOLDER_CAPACITY])
@@ -110,7 +119,7 @@ static void tell_of_holder(struct acquisition *acquisition)
 /* The store answers, and another holds it. */
 static void note_holder(struct acquisition *acquisition)
 {
-    acquisition->is_trouble_told = false;
+    outage_end(&acquisition->outage, &acquisition->session->output);
     tell_of_holder(acquisition);
 }
 
@@ -128,8 +137,8 @@ static int acquire(struct acquisition *acquisition)
     acquisition->end_ns = once || is_endless ? INT64_MAX : patience->begun_ns + wait_ns;
     acquisition->asked_ns = watch_now_ns();
     for (;;) {
-        int result = once ? acquisition->tenure->kind->acquire(acquisition->tenure, 0)
-                          : acquire_slice(acquisition, grace_ns);
+        int result = once ? acquire_once(acquisition) : acquire_slice(acquisition, grace_ns);
+        acquisition->is_answered = acquisition->is_answered || !is_unanswered(result);
         row = result == MCDS_BUSY ? 0 : row + 1;
         acquisition->is_in_doubt = result == MCDS_AMBIGUOUS;
         acquisition->ended_by = interrupt_number();
@@ -204,6 +213,10 @@ static bool acquire_and_report(struct acquisition *acquisition, int *status_out)
 {
     int result = acquire(acquisition);
     int64_t left_ns = acquisition->end_ns - watch_now_ns();
+    if (result == MCDS_AMBIGUOUS && !acquisition->patience.outlasts_silence) {
+        acquisition->is_answered = true; /* what may be held is worth a little more time */
+        left_ns = RESERVE_NS;
+    }
     hurry(acquisition, result == MCDS_BUSY && left_ns < RESERVE_NS ? RESERVE_NS : left_ns);
     if (acquisition->ended_by != 0) {
         *status_out = STATUS_SIGNAL + acquisition->ended_by;
@@ -216,8 +229,10 @@ static bool acquire_and_report(struct acquisition *acquisition, int *status_out)
         int released = tenure_release(acquisition->tenure);
         (void)released; /* it ends by itself */
     }
-    if (result == MCDS_OK)
+    if (result == MCDS_OK) {
+        outage_end(&acquisition->outage, &acquisition->session->output);
         mcds_limit_timeout(acquisition->session->store, 0);
+    }
     return result == MCDS_OK;
 }
 

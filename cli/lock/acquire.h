@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "io/outage.h"
 #include "lock/tenure.h"
 #include "lock/watch.h"
 #include "run/session.h"
@@ -28,8 +29,9 @@ struct acquisition {
     int ended_by;         /* out: the signal that has ended the wait, or 0 */
     int64_t asked_ns;     /* out: when the last try was begun */
     int64_t end_ns;       /* of the wait; INT64_MAX: there is none */
+    struct outage outage; /* while we wait */
+    bool is_answered;     /* by the store */
     bool is_in_doubt;     /* the last result was AMBIGUOUS */
-    bool is_trouble_told; /* that the store does not answer while we wait */
     bool is_holder_told;  /* to the terminal */
 };
 

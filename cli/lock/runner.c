@@ -118,10 +118,24 @@ static int64_t retry_at_ns(const struct runner *runner, int64_t now_ns)
     return now_ns + runner->span_ns / 12 + RETRY_MIN_NS;
 }
 
+static void note_outage(struct runner *runner)
+{
+    char said[FAILURE_CAPACITY];
+    const struct tenure_kind *kind = runner->tenure.kind;
+    if (!is_unanswered(runner->renewer.result)) {
+        outage_end(&runner->outage, &runner->session->output);
+        return;
+    }
+    (void)snprintf(said, sizeof said, "%s '%.200s': the %s is not renewed: %.600s", kind->noun,
+                   runner->command->arguments[0], kind->lease, runner->renewer.message);
+    outage_begin(&runner->outage, &runner->session->output, said);
+}
+
 /* Handles the outcome of a renewal. */
 static void learn(struct runner *runner)
 {
     renewer_take(&runner->renewer);
+    note_outage(runner);
     int64_t now_ns = watch_now_ns();
     switch (runner->renewer.result) {
     case MCDS_OK:
@@ -415,11 +429,11 @@ bool runner_acquire(struct runner *runner, const struct patience *patience, int 
                                       .tenure = &runner->tenure,
                                       .watch = &runner->watch,
                                       .patience = *patience,
-                                      .is_trouble_told = runner->is_trouble_told};
+                                      .outage = runner->outage};
     begin_anew(runner);
     bool is_acquired = acquire_tenure(&acquisition, status_out);
     runner->ended_by = acquisition.ended_by;
-    runner->is_trouble_told = false;
+    runner->outage = acquisition.outage;
     const struct tenure *tenure = &runner->tenure;
     if (is_acquired && tenure->kind->answers != NULL &&
         tenure->kind->answers(tenure->handle, runner->session, runner->command, status_out))

@@ -40,7 +40,7 @@ struct runner {
     bool is_lost;
     struct on_lost on_lost;
     bool is_reach_told;   /* that a process cannot be signalled */
-    bool is_trouble_told; /* that the store does not answer, by the last release */
+    struct outage outage; /* of waits, renewals and releases */
     int64_t deadline_ns;
     int64_t span_ns;  /* from a renewal to its deadline */
     int64_t asked_ns; /* when the last renewal was begun */

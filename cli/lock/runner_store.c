@@ -85,7 +85,7 @@ void runner_let_go(struct runner *runner)
 {
     int result = runner_release(runner);
     runner_say(runner, describe_release(runner, result));
-    runner->is_trouble_told = runner->is_lost && is_unanswered(result);
+    runner->outage.is_told = runner->is_lost && is_unanswered(result);
 }
 
 /* The release has failed, and the lease may last until its end. `what` follows from that; NULL: the
@@ -114,7 +114,7 @@ int runner_end(struct runner *runner, int status)
     int result = runner_release(runner);
     const char *what = describe_release(runner, result);
     bool was_lost = result == MCDS_LOST || result == MCDS_EXPIRED;
-    runner->is_trouble_told = is_unanswered(result);
+    runner->outage.is_told = is_unanswered(result);
     if (result != MCDS_OK && !was_lost) {
         complain_unreleased(runner, result, what);
         return status != STATUS_DONE ? status : status_of(result);

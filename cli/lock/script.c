@@ -17,9 +17,9 @@ static int refuse(struct session *session, const struct command *command, int st
                   const char *what)
 {
     char sentence[SENTENCE_MAX];
-    const char *name = status == STATUS_NO      ? "MCDS_NOT_FOUND"
-                       : status == STATUS_USAGE ? "MCDS_INVALID"
-                                                : "MCDS_IO";
+    const char *name = status == STATUS_NO                               ? "MCDS_NOT_FOUND"
+                       : status == STATUS_USAGE || status == STATUS_DATA ? "MCDS_INVALID"
+                                                                         : "MCDS_IO";
     (void)snprintf(sentence, sizeof sentence, "lock '%.200s': %s", command->arguments[0], what);
     report_failure(&session->output, command, status, name, sentence);
     return status;
@@ -124,7 +124,7 @@ static int import(struct session *session, const struct command *command,
                                   lease_out);
     if (result == MCDS_INVALID) {
         token_blame(place, mcds_last_error()->reason, why, sizeof why);
-        return refuse(session, command, STATUS_USAGE, why);
+        return refuse(session, command, STATUS_DATA, why);
     }
     return result == MCDS_OK ? STATUS_DONE
                              : report(&session->output, command, NULL, result, NULL);

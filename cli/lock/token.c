@@ -205,7 +205,7 @@ int token_read(const struct token_place *place, char text_out[MCDS_LEASE_TEXT], 
     if (status != STATUS_DONE || text_out[0] != '\0')
         return status;
     token_blame(place, "it is empty", sentence, capacity);
-    return STATUS_USAGE;
+    return STATUS_DATA;
 }
 
 void token_remove(const struct token_place *place)

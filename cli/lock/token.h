@@ -22,8 +22,9 @@ int token_check(const struct token_place *place, char *sentence, size_t capacity
  * False: failed, with errno set, and without a file. */
 bool token_write(const struct token_place *place, const char *text);
 
-/* Reads the token, without the end of the line. Returns 0, or an exit code with the sentence;
- * STATUS_NO: there is no such file. */
+/* Reads the token, without the end of the line. Returns 0, or an exit code with the sentence:
+ * STATUS_NO: there is no such file; STATUS_DATA: there is no token in it; STATUS_USAGE: the place
+ * cannot have one. */
 int token_read(const struct token_place *place, char text_out[MCDS_LEASE_TEXT], char *sentence,
                size_t capacity);
 /* Writes what is wrong with the token, or with its place. */

@@ -10,6 +10,7 @@
 
 #include "io/exit.h"
 #include "io/failure.h"
+#include "io/outage.h"
 #include "io/report.h"
 #include "nouns/log.h"
 #include "run/cursor_file.h"
@@ -37,7 +38,7 @@ struct tail {
     size_t capacity;
     uint64_t seen;
     bool is_out_of_memory;
-    bool is_down;
+    struct outage outage;
     bool has_begun;
 };
 
@@ -178,11 +179,16 @@ static void tell_gaps(struct tail *tail)
                        sentence);
 }
 
-static void complain_waiting(const struct tail *tail)
+/* Says that the log is not read for now, or is read again. */
+static void note_outage(struct tail *tail, int result)
 {
     char said[FAILURE_CAPACITY];
+    if (result >= 0) {
+        outage_end(&tail->outage, &tail->session->output);
+        return;
+    }
     describe_failure(said, tail->command);
-    complain(&tail->session->output, "%s; waiting", said);
+    outage_begin(&tail->outage, &tail->session->output, said);
 }
 
 /* Prints the new events. Returns 0 to continue, or the exit code. */
@@ -197,9 +203,8 @@ static int print_round(struct tail *tail)
         print_kept(tail);
     bool may_wait = tail->has_begun && is_passing(result);
     bool may_begin = is_given(tail->command, OPTION_FOLLOW) && result == MCDS_NOT_FOUND;
-    if (result < 0 && may_wait && !tail->is_down)
-        complain_waiting(tail);
-    tail->is_down = result < 0;
+    if (result >= 0 || may_wait)
+        note_outage(tail, result);
     free_ring(tail);
     if (tail->is_out_of_memory)
         return report(output, tail->command, NULL, MCDS_NO_MEMORY, "out of memory");

@@ -119,6 +119,17 @@ static void print_result(struct output *output, const mcds_value *value)
                 HIDDEN);
 }
 
+/* The time is by the clock of the machine that has written it. If that clock is slow, the end has
+ * passed here though the store still has the value: then the time left is not known. */
+static void print_left(struct output *output, const mcds_once_value *value)
+{
+    int64_t left_ms = once_left_ms(value->until_ms);
+    if (left_ms > 0 || value->state == MCDS_ONCE_VANISHED)
+        output_real(output, "", (double)left_ms / 1000, SHOWN);
+    else
+        output_text(output, "", "-", SHOWN);
+}
+
 static void print_info(struct output *output, const struct answer *answer)
 {
     const mcds_once_value *value = &answer->once;
@@ -129,7 +140,7 @@ static void print_info(struct output *output, const struct answer *answer)
     else if (!output->json)
         output_text(output, "", "-", SHOWN);
     if (!output->json)
-        output_real(output, "", (double)once_left_ms(value->until_ms) / 1000, SHOWN);
+        print_left(output, value);
     output_number(output, "began_ms", value->began_ms, HIDDEN);
     output_number(output, "until_ms", value->until_ms, HIDDEN);
     if (is_done && output->json)

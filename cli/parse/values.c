@@ -30,7 +30,13 @@ static bool take_digits(const char **at, uint64_t *out)
     return true;
 }
 
-bool parse_whole(const char *text, uint64_t *out)
+/* A plus says nothing. */
+static const char *after_plus(const char *text)
+{
+    return text + (*text == '+');
+}
+
+static bool parse_digits(const char *text, uint64_t *out)
 {
     uint64_t number;
     if (!take_digits(&text, &number) || *text != '\0')
@@ -39,13 +45,17 @@ bool parse_whole(const char *text, uint64_t *out)
     return true;
 }
 
+bool parse_whole(const char *text, uint64_t *out)
+{
+    return parse_digits(after_plus(text), out);
+}
+
 bool parse_signed(const char *text, int64_t *out)
 {
     bool negative = *text == '-';
-    if (*text == '-' || *text == '+')
-        text++;
     uint64_t number;
-    if (!parse_whole(text, &number) || number > (uint64_t)INT64_MAX + negative)
+    if (!parse_digits(negative ? text + 1 : after_plus(text), &number) ||
+        number > (uint64_t)INT64_MAX + negative)
         return false;
     *out = negative && number > 0 ? -(int64_t)(number - 1) - 1 : (int64_t)number;
     return true;
@@ -91,6 +101,7 @@ bool parse_duration(const char *text, uint64_t *ms_out)
 {
     uint64_t whole;
     uint64_t thousandths;
+    text = after_plus(text);
     if (!take_digits(&text, &whole) || !take_thousandths(&text, &thousandths))
         return false;
     uint64_t unit = unit_ms(text);
@@ -194,8 +205,9 @@ bool parse_moment(const char *text, int64_t now_ms, int64_t *ms_out)
         *ms_out = (int64_t)(whole * 1000 + thousandths);
         return true;
     }
-    /* A bare number could be a time or a duration, so it is refused. */
-    if (parse_duration(text, &ago_ms) && !is_digit(text[strlen(text) - 1])) {
+    /* A bare number could be a time or a duration, so it is refused; so is a plus, which could
+     * mean later. */
+    if (*text != '+' && parse_duration(text, &ago_ms) && !is_digit(text[strlen(text) - 1])) {
         if (ago_ms > (uint64_t)now_ms)
             return false;
         *ms_out = now_ms - (int64_t)ago_ms;

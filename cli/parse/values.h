@@ -5,9 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Digits only. On false *out is unchanged, as in all of these. */
+/* Digits, perhaps after a plus, which is accepted wherever a number or a duration is. On false
+ * *out is unchanged, as in all of these. */
 bool parse_whole(const char *text, uint64_t *out);
-/* Digits after an optional sign. */
+/* Digits, perhaps after a plus or a minus. */
 bool parse_signed(const char *text, int64_t *out);
 /* 500ms 30s 5m 1h 2d, in milliseconds; up to three decimals (1.5s); a bare number is seconds.
  */

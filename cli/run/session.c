@@ -2,6 +2,7 @@
 #include "run/session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/exit.h"
@@ -13,6 +14,8 @@
 #include "table/nouns.h"
 
 #define REFUSED_CAPACITY 640
+#define TIMEOUT_MS 1000 /* of a store, unless another is given */
+#define NS_PER_MS INT64_C(1000000)
 
 /* Whether the command changes nothing in any store, or only structures that exist. */
 static bool only_reads(const struct command *command)
@@ -146,6 +149,18 @@ bool session_has_server(const struct session *session)
     return strncmp(session->uri, "memcached:", strlen("memcached:")) == 0;
 }
 
+uint32_t session_timeout_ms(const struct session *session)
+{
+    static const char word[] = "timeout=";
+    uint64_t timeout_ms = session->options.timeout_ms;
+    const char *at = strchr(session->uri, '?');
+    while (at != NULL && strncmp(at + 1, word, sizeof word - 1) != 0)
+        at = strchr(at + 1, '&');
+    if (at != NULL)
+        timeout_ms = strtoull(at + sizeof word, NULL, 10);
+    return timeout_ms > 0 && timeout_ms <= UINT32_MAX ? (uint32_t)timeout_ms : TIMEOUT_MS;
+}
+
 static int open_existing(const char *uri, const mcds_options *options, mcds_store **store_out)
 {
     char reading[URI_MAX];
@@ -276,34 +291,77 @@ static int operate(struct session *session, mcds_pipeline *pipeline,
     return result == MCDS_OK ? wait_for(pipeline, *handle_out, command, answer) : result;
 }
 
+static bool has_others(const struct session *session)
+{
+    return session_has_server(session) && strchr(session->uri, ',') != NULL;
+}
+
 /* A counter with copies is on other servers too, if this one has lost it or does not answer. */
 static bool may_be_elsewhere(const struct session *session, int result)
 {
     bool is_unread = result == MCDS_NOT_FOUND || result == MCDS_TIMEOUT ||
                      result == MCDS_UNAVAILABLE;
-    return is_unread && session_has_server(session) && strchr(session->uri, ',') != NULL;
+    return is_unread && has_others(session);
 }
 
-/* Most counters are made without options. Asking first would take one more connection and round
- * trip. */
+static int64_t monotonic_ns(void)
+{
+    const mcds_env *env = mcds_env_system();
+    return env->monotonic_ns(env->self);
+}
+
+/* Limits the operations that follow to the time that is left. */
+static void limit_to(const struct session *session, int64_t end_ns)
+{
+    int64_t left_ms = (end_ns - monotonic_ns()) / NS_PER_MS;
+    mcds_limit_timeout(session->store, left_ms > 0 ? (uint32_t)left_ms : 1);
+}
+
+/* The structure as most are made. Asking first how it was made would take one more connection and
+ * round trip. If the server may be silent, half of the timeout is left for the others. */
+static int guess_once(struct session *session, mcds_pipeline *pipeline,
+                      const struct command *guess, struct answer *answer, void **handle_out)
+{
+    if (has_others(session))
+        mcds_limit_timeout(session->store, (session_timeout_ms(session) + 1) / 2);
+    int result = operate(session, pipeline, guess, answer, handle_out);
+    mcds_limit_timeout(session->store, 0);
+    return result;
+}
+
+/* In the rest of the timeout. The two operations are one after the other, so that also the second
+ * has what is left. */
+static int operate_as_made(struct session *session, mcds_pipeline *pipeline,
+                           const struct command *command, int64_t end_ns, struct answer *answer,
+                           void **handle_out)
+{
+    limit_to(session, end_ns);
+    int result = command->noun->open(session->store, command, handle_out);
+    limit_to(session, end_ns);
+    if (result == MCDS_OK)
+        result = wait_for(pipeline, *handle_out, command, answer);
+    mcds_limit_timeout(session->store, 0);
+    return result;
+}
+
 static int operate_by_guess(struct session *session, mcds_pipeline *pipeline,
                             const struct command *command, struct answer *answer,
                             void **handle_out)
 {
-    if (command->noun->shows_options && takes_as_made(command)) {
-        struct command guess = *command;
-        guess.is_guess = true;
-        int result = operate(session, pipeline, &guess, answer, handle_out);
-        bool is_elsewhere = may_be_elsewhere(session, result);
-        if (result != MCDS_CORRUPT && !is_elsewhere)
-            return result;
-        command->noun->close(*handle_out);
-        *handle_out = NULL;
-        guess.is_guess = false;
-        guess.was_guessed = is_elsewhere;
-        return operate(session, pipeline, &guess, answer, handle_out);
-    }
-    return operate(session, pipeline, command, answer, handle_out);
+    int64_t end_ns = monotonic_ns() + session_timeout_ms(session) * NS_PER_MS;
+    if (!command->noun->shows_options || !takes_as_made(command))
+        return operate(session, pipeline, command, answer, handle_out);
+    struct command guess = *command;
+    guess.is_guess = true;
+    int result = guess_once(session, pipeline, &guess, answer, handle_out);
+    bool is_elsewhere = may_be_elsewhere(session, result);
+    if (result != MCDS_CORRUPT && !is_elsewhere)
+        return result;
+    command->noun->close(*handle_out);
+    *handle_out = NULL;
+    guess.is_guess = false;
+    guess.was_guessed = is_elsewhere;
+    return operate_as_made(session, pipeline, &guess, end_ns, answer, handle_out);
 }
 
 static int operate_once(struct session *session, const struct command *command)

@@ -42,6 +42,8 @@ int session_choose_store(struct session *session, const struct command *command)
 bool session_is_private(const struct session *session);
 /* Whether the selected store is a memcached server. A signal ends the waits for it. */
 bool session_has_server(const struct session *session);
+/* The timeout of the selected store. */
+uint32_t session_timeout_ms(const struct session *session);
 /* Opens the store that the user has named. A command that only reads does not make its file: the
  * path may be mistyped. Returns the result of opening it. */
 int open_named(const struct command *command, const char *uri, const mcds_options *options,

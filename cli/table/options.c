@@ -115,7 +115,7 @@ const struct parameter options[OPTION_COUNT] = {
         "the holder, or a larger one that an attempt to acquire the held lock has drawn), and, "
         "if the lock is shared, the number of holders; of "
         "once: print done, running or vanished, the exit code, and the seconds left of the "
-        "result or the claim"),
+        "result or the claim (- if a clock is slow)"),
     [OPTION_BREAK] = FLAG(
         NONE, "break",
         "take the lock from its holder; a command run by 'mcds lock' is stopped at "

@@ -160,6 +160,8 @@ static void see_server(struct reading *reading, const mcds_finding *finding)
         reading->server_count++;
     }
     server->has_fact = server->has_fact || finding->severity == MCDS_FACT;
+    if (finding->severity == MCDS_PROBLEM && server->trouble[0] == '\0')
+        (void)snprintf(server->trouble, sizeof server->trouble, "%s", finding->what);
 }
 
 static bool add_figure(void *context, const mcds_finding *finding)
@@ -291,8 +293,10 @@ static bool inspect(struct reading *reading)
         reading->figures[i].is_current = false;
         reading->figures[i].has_rate = false;
     }
-    for (size_t i = 0; i < reading->server_count; i++)
+    for (size_t i = 0; i < reading->server_count; i++) {
         reading->servers[i].has_fact = false;
+        reading->servers[i].trouble[0] = '\0';
+    }
     if (mcds_inspect(reading->session->store, add_figure, reading) != MCDS_OK)
         rows_note_trouble(reading, NULL);
     return judge_servers(reading, asked_ms);
@@ -306,15 +310,34 @@ bool reading_take_figures(struct reading *reading)
     return !reading->is_out_of_memory && inspect(reading);
 }
 
+bool reading_is_silent(const struct reading *reading)
+{
+    return reading->server_count > 0 && reading->silent_count == reading->server_count;
+}
+
+/* No listing has found that. */
+static void note_silence(struct reading *reading)
+{
+    const struct server *first = &reading->servers[0];
+    (void)snprintf(reading->trouble, sizeof reading->trouble, "%.110s: %.120s%s",
+                   first->subject, first->trouble,
+                   reading->server_count > 1 ? "; the other servers do not answer either" : "");
+    reading->trouble_result = MCDS_UNAVAILABLE;
+}
+
+/* Where no server answers, nothing is listed: that would only wait for the timeout again. */
 void reading_take_rows(struct reading *reading)
 {
+    bool is_silent = reading_is_silent(reading);
     if (reading->is_out_of_memory)
         return;
-    if (must_list(reading))
+    if (!is_silent && must_list(reading))
         list(reading);
     if (!reading->has_log)
         reading_next_log(reading);
     rows_read(reading);
+    if (is_silent && reading->trouble[0] == '\0')
+        note_silence(reading);
     if (reading->trouble[0] == '\0')
         read_log(reading);
 }

@@ -49,9 +49,10 @@ struct figure {
 /* A memcached server. */
 struct server {
     char subject[256];
-    bool is_silent;   /* the last reading found no answer */
-    bool has_fact;    /* the reading under way has found one */
-    int64_t since_ms; /* that it is silent */
+    char trouble[200]; /* the first problem that the last reading has found */
+    bool is_silent;    /* the last reading found no answer */
+    bool has_fact;     /* the reading under way has found one */
+    int64_t since_ms;  /* that it is silent */
 };
 
 struct reading {
@@ -82,6 +83,8 @@ bool reading_open(struct reading *reading, struct session *session,
 void reading_close(struct reading *reading);
 /* Reads the figures. Returns whether another set of servers is silent than before. */
 bool reading_take_figures(struct reading *reading);
+/* Whether no server has answered. */
+bool reading_is_silent(const struct reading *reading);
 /* Reads the structures, after the figures. */
 void reading_take_rows(struct reading *reading);
 /* Reads everything once. */

@@ -12,6 +12,7 @@
 #include "batch/listing.h"
 #include "io/clock.h"
 #include "io/exit.h"
+#include "io/outage.h"
 #include "io/report.h"
 #include "nouns/lock.h"
 #include "parse/values.h"
@@ -29,7 +30,8 @@ struct top {
     const struct command *command;
     struct reading reading;
     struct view view;
-    bool must_read; /* before the interval is over */
+    struct outage outage; /* of a reading after the other, in a script */
+    bool must_read;       /* before the interval is over */
 };
 
 static int refuse(const struct top *top, int status, const char *result, const char *sentence)
@@ -256,12 +258,21 @@ static bool pause_of(const struct top *top)
            (reader.revents & (POLLERR | POLLNVAL)) == 0;
 }
 
-/* Reports why a part of the store was not read, or all of it. */
-static int report_trouble(const struct top *top)
+/* Reports why a part of the store was not read, or all of it; once, while readings follow. */
+static int report_trouble(struct top *top)
 {
     char sentence[SENTENCE_MAX];
     int result = top->reading.trouble_result;
+    struct output *output = &top->session->output;
+    if (top->reading.trouble[0] == '\0') {
+        outage_end(&top->outage, output);
+        return STATUS_DONE;
+    }
     (void)snprintf(sentence, sizeof sentence, "top: %s", top->reading.trouble);
+    if (!is_given(top->command, OPTION_ONCE)) {
+        outage_begin(&top->outage, output, sentence);
+        return STATUS_DONE;
+    }
     return refuse(top, status_of(result), mcds_result_name(result), sentence);
 }
 
@@ -269,17 +280,18 @@ static int report_trouble(const struct top *top)
 static int run_for_script(struct top *top)
 {
     struct output *output = &top->session->output;
+    bool is_once = is_given(top->command, OPTION_ONCE);
     reading_take(&top->reading);
+    if (is_once && reading_is_silent(&top->reading))
+        return report_trouble(top);
     for (;;) {
-        int status = STATUS_DONE;
         if (!pause_of(top))
             return STATUS_DONE;
         reading_take(&top->reading);
         if (!print_all(top))
             return refuse(top, STATUS_INTERNAL, "MCDS_NO_MEMORY", "top: out of memory");
-        if (top->reading.trouble[0] != '\0')
-            status = report_trouble(top);
-        if (is_given(top->command, OPTION_ONCE))
+        int status = report_trouble(top);
+        if (is_once)
             return status;
         if (!output_flush(output))
             return STATUS_IO;

@@ -2,12 +2,14 @@
  * is closed.
  *
  *   names x nouns --read, every interval--> pipeline --> lines */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "io/exit.h"
 #include "io/failure.h"
+#include "io/outage.h"
 #include "io/report.h"
 #include "run/session.h"
 #include "table/commands.h"
@@ -24,8 +26,8 @@ struct watch {
     struct watched *all; /* each name of each noun */
     size_t count;
     mcds_pipeline *pipeline;
-    bool is_down; /* the last round has failed, and a sentence has said so */
-    int status;   /* of the first failure that does not pass */
+    struct outage outage; /* of the last round */
+    int status;           /* of the first failure that does not pass */
 };
 
 /* Whether a later read may succeed. */
@@ -61,13 +63,11 @@ static void note_failure(struct watch *watch, struct watched *watched, int resul
         give_up(watch);
         return;
     }
-    if (passes && watch->is_down)
-        return;
     if (passes) {
         const mcds_error *error = mcds_last_error();
-        complain(&watch->session->output, "watch: %s%s%s; waiting", error->peer,
-                 error->peer[0] != '\0' ? ": " : "", error->reason);
-        watch->is_down = true;
+        (void)snprintf(said, sizeof said, "watch: %s%s%s", error->peer,
+                       error->peer[0] != '\0' ? ": " : "", error->reason);
+        outage_begin(&watch->outage, &watch->session->output, said);
         return;
     }
     describe_failure(said, &watched->command);
@@ -104,7 +104,7 @@ static uint64_t go_round(struct watch *watch)
     uint64_t changes = 0;
     size_t started = 0;
     size_t answered = 0;
-    bool was_down = watch->is_down;
+    bool was_down = watch->outage.is_told;
     mcds_completion done;
     for (size_t i = 0; i < watch->count; i++) {
         struct watched *watched = &watch->all[i];
@@ -119,10 +119,8 @@ static uint64_t go_round(struct watch *watch)
         changes += note_result(watch, &watch->all[done.tag], done.result);
         answered += watched_is_read(&watch->all[done.tag], done.result) ? 1 : 0;
     }
-    if (was_down && answered == started) {
-        complain(&watch->session->output, "the store answers again");
-        watch->is_down = false;
-    }
+    if (was_down && answered == started)
+        outage_end(&watch->outage, &watch->session->output);
     return changes;
 }
 
@@ -178,7 +176,7 @@ static int go_on(struct watch *watch)
         uint64_t changes = go_round(watch);
         if (!output_flush(output))
             return STATUS_IO;
-        if (is_first && !watch->is_down)
+        if (is_first && !watch->outage.is_told)
             look_for_others(watch);
         if (is_over(watch))
             return watch->status;

@@ -500,8 +500,9 @@ class QueueTest(ProcessTest):
         os.unlink(self.fixture.socket)
         worker = self.start("-s", f"memcached://{self.fixture.socket}?timeout=300", "queue", "work", "q", LOSE, "--max-jobs", "1",
                             "--", "cat")
-        self.wait_said(worker, "still waiting for the job")
+        self.wait_said(worker, "; waiting")
         self.fixture.start_server()
+        self.wait_said(worker, "the store answers again")
         self.push("a")
         self.assertEqual((self.end(worker), worker.stdout.read()), (0, "a"))
 

@@ -256,7 +256,7 @@ class LeaderTest(ProcessTest):
         uri = f"memcached://{self.fixture.socket}?timeout=300"
         leader = self.campaign("a", "-s", uri)
         watch = self.start("-s", uri, "leader", "watch", "job")
-        self.wait_said(leader, "still waiting for the lead")
+        self.wait_said(leader, "; waiting")
         self.wait_said(watch, "; waiting")
         self.fixture.start_server()
         self.term(1)

@@ -421,8 +421,9 @@ class LockTest(ProcessTest):
             self.assertIn(brief.returncode, (69, 75, 80), brief)
             self.assertRegex(brief.stderr, rf"^mcds: [^\n]*{self.fixture.socket}: [^\n]*\n$")
         contender = self.start("-s", uri, "lock", "job", "-w", "60s", "--", "echo", "mine")
-        self.assertIn("; still waiting for the lock", contender.stderr.readline())
+        self.assertIn("; waiting", contender.stderr.readline())
         self.fixture.server.send_signal(signal.SIGCONT)
+        self.assertEqual(contender.stderr.readline(), "mcds: the store answers again\n")
         self.assertEqual(contender.stdout.readline(), "mine\n")
         self.assertEqual(self.end(contender), 0)
 
@@ -536,6 +537,21 @@ class LockTest(ProcessTest):
         os.unlink(self.fixture.socket)
         self.fixture.start_server()
         self.assertEqual(self.end(holder), 79)
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file cannot be stopped")
+    def test_a_renewal_without_an_answer_is_told(self):
+        """Once, and once that the store answers again; COMMAND is not stopped."""
+        uri = f"memcached://{self.fixture.socket}?timeout=300"
+        holder = self.start("-s", uri, "lock", "job", "-t", "15s", "--", "sh", "-c", "echo runs; read -r line; echo $line")
+        self.assertEqual(holder.stdout.readline(), "runs\n")
+        self.fixture.server.send_signal(signal.SIGSTOP)
+        self.assertRegex(holder.stderr.readline(), r"^mcds: lock 'job': the lease is not renewed: .*; waiting$")
+        self.fixture.server.send_signal(signal.SIGCONT)
+        self.assertEqual(holder.stderr.readline(), "mcds: the store answers again\n")
+        holder.stdin.write("done\n")
+        holder.stdin.close()
+        self.assertEqual(holder.stdout.readline(), "done\n")
+        self.assertEqual(self.end(holder), 0)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ static void reads_durations(void **state)
     assert_int_equal(duration("1.005s"), 1005);
     assert_int_equal(duration("0.5h"), 1800000);
     assert_int_equal(duration("18446744073709551614ms"), UINT64_MAX - 1);
+    assert_int_equal(duration("+5s"), 5000);
 }
 
 static void refuses_durations(void **state)
@@ -48,7 +49,9 @@ static void refuses_durations(void **state)
         "",
         "s",
         "-1s",
-        "+1s",
+        "+-1s",
+        "++1s",
+        "+",
         "1 s",
         "1S",
         "1sec",
@@ -114,6 +117,12 @@ static void reads_numbers(void **state)
     assert_false(parse_whole("18446744073709551616", &whole));
     assert_false(parse_whole("", &whole));
     assert_false(parse_whole("-1", &whole));
+    assert_true(parse_whole("+7", &whole));
+    assert_int_equal(whole, 7);
+    whole = UNTOUCHED;
+    assert_false(parse_whole("+", &whole));
+    assert_false(parse_whole("++1", &whole));
+    assert_false(parse_whole("+-1", &whole));
     assert_false(parse_whole("1x", &whole));
     assert_int_equal(whole, UNTOUCHED);
     assert_true(parse_signed("-9223372036854775807", &number));
@@ -164,6 +173,8 @@ static void reads_moments(void **state)
     refuse_moment("");
     refuse_moment("1795257033");
     refuse_moment("30");
+    refuse_moment("+10m");
+    refuse_moment("@+1");
     refuse_moment("@");
     refuse_moment("@-1");
     refuse_moment("@99999999999999999999");

@@ -318,6 +318,35 @@ class WatchTest(unittest.TestCase):
         self.assertEqual(self.next(), ["counter\thits\tmade\t9"])
 
 
+    def follow(self, *words):
+        """Starts a command that follows the store, and reads its sentences."""
+        process = subprocess.Popen([MCDS, *words], env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        lines, said = queue.Queue(), queue.Queue()
+        for pipe, where in ((process.stdout, lines), (process.stderr, said)):
+            threading.Thread(target=self.read, args=(pipe, where), daemon=True).start()
+        return lines, said
+
+    def test_who_follows_says_once_that_it_waits_and_once_that_the_store_answers(self):
+        if STORE != "memcached":
+            self.skipTest("an lmdb file does not go away")
+        self.environment["MCDS_STORE"] = f"memcached://{self.fixture.socket}?connect_timeout=1000&timeout=2000"
+        self.mcds("log", "put", "l", "first")
+        followers = [self.follow("log", "tail", "-f", "l"), self.follow("top", "--json", "--interval", "100ms"),
+                     self.follow("leader", "watch", "job"), self.follow("watch", "l", "--interval", "100ms")]
+        for lines, _ in followers[:3]:
+            lines.get(timeout=LIMIT_S)  # it has begun
+        for _ in range(2):
+            self.fixture.server.send_signal(signal.SIGSTOP)
+            for _, said in followers:
+                self.assertRegex(said.get(timeout=LIMIT_S), "^mcds: .*; waiting$")
+            self.fixture.server.send_signal(signal.SIGCONT)
+            for _, said in followers:
+                self.assertEqual(said.get(timeout=LIMIT_S), "mcds: the store answers again")
+
+
 class AloneTest(unittest.TestCase):
     def test_a_store_that_is_made_later(self):
         with Fixture("lmdb") as fixture:

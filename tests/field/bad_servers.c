@@ -104,6 +104,9 @@ struct expected {
     const char *words[3]; /* one of them is in the sentence */
 };
 
+/* A call that waits for two operations, one after the other, takes twice the timeout. */
+#define TIMEOUTS_MOST 1.3
+
 static bool is_as_expected(const struct expected *expected, int result, const char *peer)
 {
     bool fits = false;
@@ -124,13 +127,27 @@ struct share {
     const struct expected *expected;
     const char *peer;
     bool is_warm;
+    uint32_t timeout_ms; /* no call may take much longer; 0: not measured */
     size_t first;
     int wrong;
 };
 
+static int64_t clock_ns(void)
+{
+    const mcds_env *env = mcds_env_system();
+    return env->monotonic_ns(env->self);
+}
+
 static bool is_fine(const struct share *share, size_t i)
 {
+    const uint32_t timeout_ms = share->timeout_ms;
+    int64_t begun_ns = clock_ns();
     int result = verbs[i].call(share->on);
+    double took_ms = (double)(clock_ns() - begun_ns) / 1e6;
+    if (timeout_ms > 0 && took_ms > TIMEOUTS_MOST * timeout_ms) {
+        print_message("%s took %.0f ms\n", verbs[i].name, took_ms);
+        return false;
+    }
     return is_as_expected(share->expected, result, share->peer) ||
            (result >= 0 && verbs[i].needs_no_server);
 }
@@ -157,6 +174,7 @@ struct world {
     struct handles warm;
     struct handles cold;
     char peer[64];
+    uint32_t timeout_ms; /* to be kept by each call; or 0 */
     struct share shares[2 * SHARES];
 };
 
@@ -186,6 +204,7 @@ static void world_begin_judging(struct world *world, const struct expected *expe
                                           .expected = expected,
                                           .peer = world->peer,
                                           .is_warm = is_warm,
+                                          .timeout_ms = world->timeout_ms,
                                           .first = i % SHARES};
         OK(pthread_create(&world->shares[i].thread, NULL, judge_share, &world->shares[i]));
     }
@@ -228,9 +247,9 @@ static void a_server_that_is_halted(void **state)
         {MCDS_UNAVAILABLE, MCDS_TIMEOUT, MCDS_AMBIGUOUS},
         {"no answer before the deadline",
          "it does not answer: it is stopped or overloaded, or is not memcached"}};
-    struct world world = {0};
+    struct world world = {.timeout_ms = 600};
     (void)state;
-    world_open(&world, "timeout=100&connect_timeout=60");
+    world_open(&world, "timeout=600&connect_timeout=60");
     assert_true(server_pause(&world.server));
     world_judge(&world, &expected);
 }
@@ -337,10 +356,10 @@ static void a_server_that_is_silent(void **state)
         {MCDS_UNAVAILABLE, MCDS_TIMEOUT},
         {"connected, but it does not answer: it is stopped or overloaded, or is not memcached",
          "no answer before the deadline"}};
-    struct world world = {0};
+    struct world world = {.timeout_ms = 600};
     struct impostor impostor = {0};
     (void)state;
-    impostor_open(&world, &impostor, "timeout=100&connect_timeout=60");
+    impostor_open(&world, &impostor, "timeout=600&connect_timeout=60");
     world_judge(&world, &expected);
     impostor_stop(&impostor);
 }

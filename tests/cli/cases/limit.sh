@@ -39,3 +39,9 @@ run limit drop api
 run limit drop api
 # a fifth rate
 run limit take five ann --rate 1/s --rate 2/m --rate 3/h --rate 4/d --rate 5/d
+# a plus says nothing
+run limit take plus b +3 --rate +10/+1h
+run limit take plus c 3 --rate 10/h --burst +5 --timeout +5s
+run limit take plus b ++3 --rate 10/h
+run limit take plus b -- +-3 --rate 10/h
+run log scan plus --from +10m
