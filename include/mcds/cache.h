@@ -48,13 +48,15 @@ extern "C" {
  * calls forget, or forget_tag for all values with a tag.
  *
  * Promise: no call that begins after a forget, expire, forget_tag, clear or drop was acknowledged
- * gets a value whose source was read before that (after expire: gets it as fresh). This holds
- * also if replies are lost, requests arrive late, or the store loses keys or restarts. A fill
- * that began before such a call is not stored. While a claim lives, no other caller fills the
- * key; a caller that dies blocks the key for fill_ms. A failed fill is stored as a failure: every
- * caller gets it, and one tries again after failed_ms. Each further failure doubles this time, to
- * at most a minute. A value that the store has lost is a miss. A call reads the whole value or
- * none of it.
+ * gets a value whose source was read before that (after expire: gets it as fresh). This holds also
+ * if replies are lost, requests arrive late, or the store loses keys or restarts. A fill that
+ * began before a forget or expire of its key is not stored. One that began before a forget_tag,
+ * clear or drop may be stored, and no call gets its value. While a claim lives, no other caller
+ * fills the key, unless one of these calls was made, or a piece of the value was lost; a caller
+ * that dies blocks the key for fill_ms, on memcached up to 2 s more. A failed fill is stored as a
+ * failure: every caller gets it, and one tries again after failed_ms. Each further failure doubles
+ * this time, to at most a minute. A value that the store has lost is a miss. A call reads the
+ * whole value or none of it.
  *
  * Tags: a value that is made from several records gets a tag for each of them, and the writer of a
  * record forgets its tag. The cost does not depend on the number of values with the tag.
@@ -72,11 +74,19 @@ extern "C" {
  * dies, the value ends with the hold.
  *
  * Not promised: that a value equals its source between a commit and the forget. Freshness depends
- * on the clocks of the caller that filled the key and of the caller that reads it. If the first
- * is far ahead, the value is fresh until the store erases it, after ttl_ms + stale_ms + 5 s. A
- * failure that is dated two minutes or more ahead is ignored. A value is at most 64 MB. A value
- * larger than about half of the store's largest value (512 KB on memcached) is stored in pieces.
- * Source of the early fills: Vattani, Chierichetti and Lowenstein, VLDB 2015. */
+ * on the clocks of the caller that filled the key and of the caller that reads it. If the first is
+ * far ahead, the value is fresh until the store erases it: after ttl_ms + stale_ms + fill_ms + 5
+ * s, on memcached up to 2 s later. A failure that is dated two minutes or more ahead is ignored. A
+ * value is at most 64 MB. A value larger than about half of the store's largest value (512 KB on
+ * memcached) is stored in pieces.
+ *
+ * Early fills: without stale_ms, callers would wait at the end of each ttl. So each value has a
+ * moment before this end from which the next call fills the key, while the value is fresh. The
+ * moment is the end less the duration of the last fill, and less a random part that is
+ * exponentially distributed with this duration as its mean; it is in the last quarter of the ttl.
+ * It belongs to the value: all callers agree on it, and more calls do not hasten the fill. The
+ * distribution is that of Vattani, Chierichetti and Lowenstein, VLDB 2015; they draw it for each
+ * call. */
 typedef struct mcds_cache mcds_cache;
 
 typedef struct mcds_cache_options {
@@ -84,13 +94,14 @@ typedef struct mcds_cache_options {
     /* How long a value is fresh. 1 to 2 592 000 000 (30 days); 0 = 60 000 */
     uint64_t ttl_ms;
     /* How long the value is then stale: every caller gets it, and one fills the key. 0: callers
-     * wait for the fill. One of them begins it a little before the ttl is over, so that most do
-     * not wait. 0 to 2 592 000 000 */
+     * wait for the fill. One of them begins it within the last quarter of the ttl, so that most
+     * do not wait: see "Early fills". 0 to 2 592 000 000 */
     uint64_t stale_ms;
     /* How long "the source has nothing" is fresh. 1 to 2 592 000 000; 0 = ttl_ms */
     uint64_t nothing_ms;
-    /* How long a claim lasts. A fill that takes longer must renew its claim. 3 000 (memcached) or
-     * 50 (others) to 3 600 000; 0 = 10 000 */
+    /* How long a claim lasts. A fill that takes longer must renew its claim. The store keeps a
+     * value for so much longer than its time, as a claim may outlive it. 3 000 (memcached) or 50
+     * (others) to 3 600 000; 0 = 10 000 */
     uint32_t fill_ms;
     /* How long mcds_cache_fetch waits for another's fill; to 86 400 000; 0 = until the claim of a
      * caller that died has ended: fill_ms and 2 s, on memcached 4 s */
@@ -168,7 +179,8 @@ typedef int (*mcds_cache_fill_cb)(void *context, mcds_bytes key, mcds_fill *fill
  *                              the key was forgotten, expired or held during the fill
  *              MCDS_NOT_FOUND  the source has nothing for this key; *state_out is set
  *              MCDS_BUSY       another caller has not ended its fill within wait_ms, or other
- *                              callers kept changing the key
+ *                              callers kept changing the key. A caller that has waited so long
+ *                              for a hold reads the source, and stores nothing
  *              MCDS_IO         the fill failed, now or within failed_ms before (cause
  *                              MCDS_CAUSE_CALLBACK_FAILED)
  *              MCDS_TOO_BIG    `fill` made more than 64 MB
@@ -207,9 +219,9 @@ MCDS_API MCDS_CHECKED int mcds_cache_fetch_start(mcds_cache *cache, mcds_bytes k
  *       ask again later                     another caller fills the key
  *
  * The caller owns the claim and initializes it with MCDS_CACHE_CLAIM_INIT. The claim ends in the
- * store fill_ms after look or renew, also if the caller still has it; put then returns
- * MCDS_EXPIRED. Only one thread may use a claim at a time. A claim that was passed to X_start
- * must live until the tag is returned. */
+ * store fill_ms after look or renew, on memcached up to 2 s later, also if the caller still has
+ * it; put then returns MCDS_EXPIRED. Only one thread may use a claim at a time. A claim that was
+ * passed to X_start must live until the tag is returned. */
 typedef struct mcds_cache_claim {
     mcds_cache_state state; /* of what look has read */
     bool mine;              /* the caller has the claim: it fills the key */
@@ -229,30 +241,33 @@ typedef struct mcds_cache_claim {
     uint64_t base_cas[2];
     int64_t made_ms;
     int64_t began_ns;
-    uint64_t reserved[4];
+    int64_t until_ns;
+    uint64_t reserved[3];
 } mcds_cache_claim;
 #define MCDS_CACHE_CLAIM_INIT                                                                  \
     {                                                                                          \
         MCDS_CACHE_MISSING, false, false, false, 0, 0, 0, 0, "", {0}, 0, 0, {0, 0}, 0, {0, 0}, \
-            0, 0,                                                                              \
+            0, 0, 0,                                                                           \
         {                                                                                      \
-            0, 0, 0, 0                                                                         \
+            0, 0, 0                                                                            \
         }                                                                                      \
     }
 
-/* Reads the value of a key, and claims the key if it is to be filled. A caller that gets the claim
- * of a stale value shows that value meanwhile.
+/* Reads the value of a key, and claims the key if it is to be filled. A caller that gets a value
+ * and the claim shows the value meanwhile.
  * Arguments:   tags       as for mcds_cache_fetch
  *              wait_ms    how long to wait for another's fill; 0 to 86 400 000
  *              value_out  also set after MCDS_IO, as for mcds_cache_fetch
  *              claim      out; one that is not in use
- * Returns:     MCDS_OK         a value, claim->state says which. If claim->mine is true, it is
- *                              stale and this caller is to fill the key
+ * Returns:     MCDS_OK         a value, claim->state says which. If claim->mine is true, this
+ *                              caller is to fill the key: the value is STALE, or FRESH and its
+ *                              early fill is due
  *              MCDS_NOT_FOUND  no value: claim->mine is true, and this caller is to fill the key.
  *                              Or the source has nothing for this key: claim->mine is false
  *              MCDS_BUSY       another caller fills the key or holds it
  *              MCDS_IO         as for mcds_cache_fetch
- * Cost:        1; 2 with a claim; and 1 for each poll
+ * Cost:        1; 2 with a claim, and 1 more if the store would expire the value before the
+ *              claim; and 1 for each poll
  * Lost reply:  the claim ends by itself after fill_ms if this call has not returned it
  * Threads:     any; only one thread may use a claim at a time */
 MCDS_API MCDS_CHECKED int mcds_cache_look(mcds_cache *cache, mcds_bytes key,
@@ -275,6 +290,9 @@ MCDS_API MCDS_CHECKED int mcds_cache_look_start(mcds_cache *cache, mcds_bytes ke
  *                              held since the claim, or the claim has ended
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the claim is not the caller's
+ *              After a forget_tag, clear or drop since the claim the result is MCDS_OK too: the
+ *              value is stored under the old generation, and no call gets it. After a hold_tag, the
+ *              value is shown until the hold ends.
  * Cost:        1; for a value in pieces 1 more per 8 pieces
  * Lost reply:  the call reads the key again. MCDS_AMBIGUOUS only if it does not learn the effect
  *              before the timeout: stored, not stored, or not yet. Each is correct: a later store
@@ -309,11 +327,13 @@ MCDS_API MCDS_CHECKED int mcds_cache_fail_start(mcds_cache *cache, mcds_cache_cl
  * between two renewals, not the time of the fill: choose a short fill_ms, and renew after each
  * third of it.
  * Arguments:   claim  in and out; mine
- * Returns:     MCDS_OK         the claim lives for fill_ms from now
+ * Returns:     MCDS_OK         the claim lives for fill_ms from now, and the store keeps the value
+ *                              that is filled again as long
  *              MCDS_EXPIRED    as mcds_cache_put; the value may still be used
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the claim is not the caller's
- * Cost:        1; 2 if the connection has changed since the last call with this claim
+ * Cost:        1. 1 more if the connection has changed since the last call with this claim, and 1
+ *              more if the store would expire the value before the claim
  * Lost reply:  MCDS_AMBIGUOUS: renewed or not; call again
  * Threads:     as mcds_cache_look */
 MCDS_API MCDS_CHECKED int mcds_cache_renew(mcds_cache *cache, mcds_cache_claim *claim);
@@ -371,9 +391,10 @@ MCDS_API MCDS_CHECKED int mcds_cache_forget_tag(mcds_cache *cache, mcds_bytes by
 MCDS_API MCDS_CHECKED int mcds_cache_forget_tag_start(mcds_cache *cache, mcds_bytes by,
                                                       mcds_pipeline *pipeline, uint64_t tag);
 
-/* Forgets all values of the cache. The store keeps their bytes until their time is over. The call
- * makes a cache that does not exist: the store may have lost it during a fill, whose value must not
- * be stored.
+/* Forgets all values of the cache. The store keeps their bytes until their time is over. A fill
+ * that is under way is stored under the old generation, and no caller gets its value. The call
+ * makes a cache that does not exist: the store may have lost it during a fill, whose value must
+ * not be stored.
  * Returns:     MCDS_OK, also if there was no value
  *              MCDS_AMBIGUOUS  see below
  * Cost:        1, for any number of values
@@ -389,10 +410,13 @@ MCDS_API MCDS_CHECKED int mcds_cache_clear_start(mcds_cache *cache, mcds_pipelin
  *   change the source and commit            within the 30 s
  *   mcds_cache_forget(cache, key);
  *
- * Until the next forget or expire of the key, and for at most hold_ms, no fill is stored. Callers
- * get the present value. If there is none, they wait, and then read the source themselves. If the
- * writer dies before the forget, the value ends with the hold. Only one writer at a time may hold
- * a key: the forget of one writer ends the hold of another.
+ * Until the next forget or expire of the key, and for at most hold_ms, no fill is stored.
+ * memcached may expire a key up to 2 s early, so mcds lets it keep the hold 2 s longer: there, the
+ * hold of a writer that died ends after hold_ms and up to 2 s more. Its end is measured by the
+ * clock of the store, and not by those of the callers, which differ. Callers get the present
+ * value. If there is none, they wait, and then read the source themselves. If the writer dies
+ * before the forget, the value ends with the hold. Only one writer at a time may hold a key: the
+ * forget of one writer ends the hold of another.
  * Arguments:   hold_ms  longer than the change takes; 3 000 (memcached) or 50 (others) to
  *                       3 600 000
  * Returns:     MCDS_OK
@@ -407,7 +431,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_hold_start(mcds_cache *cache, mcds_bytes ke
 
 /* Holds all values with a tag, as mcds_cache_hold holds one; end it with mcds_cache_forget_tag.
  * Callers get the present values with this tag. If one is missing, they wait, and then read the
- * source themselves. If the writer dies, all values with the tag end with the hold.
+ * source themselves. A fill that began before the hold may be stored; its value, too, ends with
+ * the hold. If the writer dies, all values with the tag end with the hold.
  * Arguments:   by       the tag
  *              hold_ms  longer than the change takes; 3 000 (memcached) or 50 (others) to
  *                       3 600 000

@@ -25,7 +25,17 @@
 #define HOLD_OVER_NS ((HOLD_MS + 3500) * NS_PER_MS)
 #define LARGE 600000
 
-enum { TAG_FETCH = 1, TAG_LOOK, TAG_WORK, TAG_PUT, TAG_REST, TAG_COMMIT, TAG_FORGET, TAG_HOLD };
+enum {
+    TAG_FETCH = 1,
+    TAG_LOOK,
+    TAG_WORK,
+    TAG_RENEW,
+    TAG_PUT,
+    TAG_REST,
+    TAG_COMMIT,
+    TAG_FORGET,
+    TAG_HOLD
+};
 enum way { FORGET, EXPIRE, FORGET_TAG, CLEAR, WAYS };
 
 struct world {
@@ -39,8 +49,11 @@ struct world {
     uint64_t shown_least; /* no older version is shown */
     uint64_t fresh_least; /* and none is shown as fresh */
     int64_t claimed_ns;   /* when the newest claim was got, if its owner fills; 0: none */
+    int64_t
+        end_ns; /* when the newest acknowledged forget or expire began: it ends all claims */
     const char *violation;
     uint64_t shown, stale, filled, unstored, busy, failed, deaths, claims, ambiguous;
+    uint64_t early, ended, renewed, over;
 };
 
 struct reader {
@@ -52,7 +65,10 @@ struct reader {
     uint32_t rounds;
     uint64_t shown_least; /* of this call */
     uint64_t fresh_least;
-    uint64_t version; /* that it has read */
+    uint64_t version;   /* that it has read */
+    int64_t claimed_ns; /* when it got its claim */
+    int64_t end_ns;     /* of the world, before its renewal */
+    uint32_t renewals;
 };
 
 struct writer {
@@ -60,7 +76,8 @@ struct writer {
     mcds_cache *cache;
     uint32_t changes;
     enum way way;
-    int64_t hold_ns; /* when the hold was asked for */
+    int64_t hold_ns;   /* when the hold was asked for */
+    int64_t forget_ns; /* when the newest forget was asked for */
     bool is_held;
     uint64_t version; /* that it has committed */
 };
@@ -165,6 +182,13 @@ static void check_shown(struct reader *reader, mcds_sim_client *client, mcds_cac
         violate(world, "a fresh value from before an acknowledged expire");
 }
 
+/* With the first renewals, the time of a value ends during the work. */
+static void work(struct reader *reader, mcds_sim_client *client)
+{
+    int64_t work_ns = (int64_t)(200 + reader->rounds * 53 % 700) * NS_PER_MS;
+    assert_int_equal(mcds_sim_client_sleep(client, work_ns, TAG_WORK), MCDS_OK);
+}
+
 static void end_look(struct reader *reader, mcds_sim_client *client, int result)
 {
     struct world *world = reader->world;
@@ -177,9 +201,41 @@ static void end_look(struct reader *reader, mcds_sim_client *client, int result)
         return;
     }
     note_claim(world, client);
+    world->early += result == MCDS_OK && reader->claim.state == MCDS_CACHE_FRESH;
+    world->ended += result == MCDS_NOT_FOUND && reader->claim.refreshes;
     reader->version = world->source;
-    int64_t work_ns = (int64_t)(200 + reader->rounds * 53 % 700) * NS_PER_MS;
-    assert_int_equal(mcds_sim_client_sleep(client, work_ns, TAG_WORK), MCDS_OK);
+    reader->claimed_ns = mcds_sim_now_ns(world->sim);
+    reader->renewals = reader->rounds % 4;
+    work(reader, client);
+}
+
+static void begin_renew(struct reader *reader, mcds_sim_client *client)
+{
+    reader->renewals--;
+    reader->end_ns = reader->world->end_ns;
+    assert_int_equal(mcds_cache_renew_start(reader->cache, &reader->claim,
+                                            mcds_sim_client_pipeline(client), TAG_RENEW),
+                     MCDS_OK);
+}
+
+/* A claim that was over when the renewal began is not renewed. */
+static void end_renew(struct reader *reader, mcds_sim_client *client, int result)
+{
+    struct world *world = reader->world;
+    world->renewed += result == MCDS_OK;
+    world->over += result == MCDS_EXPIRED;
+    if (result == MCDS_OK && reader->end_ns > reader->claimed_ns)
+        violate(world, "a claim was renewed after its key was forgotten");
+    if (result == MCDS_EXPIRED && world->is_quiet)
+        violate(world, "a claim ended although it was renewed in time");
+    if (result == MCDS_OK && world->is_quiet)
+        world->claimed_ns = mcds_sim_now_ns(world->sim);
+    if (reader->claim.mine) {
+        work(reader, client);
+        return;
+    }
+    reader->claim = (mcds_cache_claim)MCDS_CACHE_CLAIM_INIT;
+    rest(reader, client);
 }
 
 static void end_work(struct reader *reader, mcds_sim_client *client)
@@ -203,6 +259,10 @@ static void read_program(void *context, mcds_sim_client *client, const mcds_comp
         begin_round(reader, client);
     } else if (done->tag == TAG_LOOK) {
         end_look(reader, client, done->result);
+    } else if (done->tag == TAG_WORK && reader->renewals > 0) {
+        begin_renew(reader, client);
+    } else if (done->tag == TAG_RENEW) {
+        end_renew(reader, client, done->result);
     } else if (done->tag == TAG_WORK) {
         end_work(reader, client);
     } else if (done->tag == TAG_PUT) {
@@ -237,6 +297,7 @@ static void begin_forget(struct writer *writer, mcds_sim_client *client)
 {
     mcds_pipeline *pipeline = mcds_sim_client_pipeline(client);
     int result = MCDS_OK;
+    writer->forget_ns = mcds_sim_now_ns(writer->world->sim);
     switch (writer->way) {
     case FORGET:
         result = mcds_cache_forget_start(writer->cache, key, pipeline, TAG_FORGET);
@@ -325,6 +386,8 @@ static void write_program(void *context, mcds_sim_client *client, const mcds_com
         begin_forget(writer, client);
     } else {
         acknowledge(world, writer->version, writer->way == EXPIRE);
+        if (writer->way == FORGET || writer->way == EXPIRE)
+            world->end_ns = writer->forget_ns;
         rest_until(writer, client, soon_ns, TAG_REST);
     }
 }
@@ -340,7 +403,11 @@ static mcds_cache *open_cache(const struct world *world, mcds_sim_client *client
     mcds_cache_options options = MCDS_CACHE_OPTIONS_INIT;
     mcds_cache *cache = NULL;
     options.ttl_ms = world->seed % 3 == 0 ? 1500 : 30000;
-    options.stale_ms = world->seed % 2 == 0 || world->is_quiet ? 100000 : 0;
+    options.stale_ms = world->seed % 2 == 0 ? 100000 : 0;
+    if (world->is_quiet && world->seed % 3 == 1) { /* some values have a stale time */
+        options.ttl_ms = 2500;
+        options.stale_ms = mcds_sim_client_number(client) % 2 * UINT64_C(2000);
+    }
     options.fill_ms = FILL_MS;
     options.failed_ms = 500;
     assert_int_equal(mcds_cache_open(mcds_sim_client_store(client), "pages", &options, &cache),
@@ -397,18 +464,25 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
     totals->deaths += world.deaths;
     totals->claims += world.claims;
     totals->ambiguous += world.ambiguous;
+    totals->early += world.early;
+    totals->ended += world.ended;
+    totals->renewed += world.renewed;
+    totals->over += world.over;
     return world.violation;
 }
 
 static void tell(const struct world *totals)
 {
     print_message("fresh %llu, stale %llu, filled %llu, unstored %llu, busy %llu, failed %llu, "
-                  "ambiguous %llu, fills %llu, deaths %llu\n",
+                  "ambiguous %llu, fills %llu, deaths %llu, early %llu, ended %llu, "
+                  "renewed %llu, over %llu\n",
                   (unsigned long long)totals->shown, (unsigned long long)totals->stale,
                   (unsigned long long)totals->filled, (unsigned long long)totals->unstored,
                   (unsigned long long)totals->busy, (unsigned long long)totals->failed,
                   (unsigned long long)totals->ambiguous, (unsigned long long)totals->claims,
-                  (unsigned long long)totals->deaths);
+                  (unsigned long long)totals->deaths, (unsigned long long)totals->early,
+                  (unsigned long long)totals->ended, (unsigned long long)totals->renewed,
+                  (unsigned long long)totals->over);
 }
 
 static void nothing_forgotten_is_shown(void **state)
@@ -418,7 +492,8 @@ static void nothing_forgotten_is_shown(void **state)
     PLAY (seed, 2000)
         assert_null(run(network_faults(seed), (struct world){.fails = seed % 5 == 0}, &totals));
     tell(&totals);
-    SEEN(totals.shown > 0 && totals.stale > 0 && totals.filled > 0 && totals.unstored > 0);
+    SEEN(totals.shown > 0 && totals.stale > 0 && totals.filled > 0 && totals.unstored > 0 &&
+         totals.over > 0);
 }
 
 static void nothing_forgotten_is_shown_while_keys_are_lost(void **state)
@@ -443,7 +518,8 @@ static void one_caller_fills_at_a_time(void **state)
         assert_null(run(options, quiet, &totals));
     }
     tell(&totals);
-    SEEN(totals.shown > 0 && totals.claims > 0);
+    SEEN(totals.shown > 0 && totals.claims > 0 && totals.early > 0 && totals.ended > 0 &&
+         totals.renewed > 0);
 }
 
 static void a_writer_that_dies_leaves_nothing_old(void **state)

@@ -9,6 +9,7 @@
 #define MINUTE_MS 60000
 /* After so much time, a worker reads each part again. */
 #define LOOK_MS 5000
+#define FILL_MS 10000
 /* Such a job fills a part. */
 #define LARGE 8192
 
@@ -259,7 +260,7 @@ static void a_value_is_fresh_until_the_store_forgets_it(struct suite *suite)
     assert_int_equal(caches.state, MCDS_CACHE_FRESH);
     shift_wall_ms(suite, -2 * MINUTE_MS);
     if (!suite->own_clock) {
-        pass_ms(suite, MINUTE_MS + LOOK_MS + suite->can.ttl_early_ms + 1000);
+        pass_ms(suite, MINUTE_MS + FILL_MS + LOOK_MS + suite->can.ttl_early_ms + 1000);
         fetch_right(suite, &caches, &source);
         assert_int_equal(source.reads, 2);
     }

@@ -213,35 +213,6 @@ static void a_failed_refresh_shows_the_stale_value(struct suite *suite)
     close_cached(&c);
 }
 
-/* Without a stale time a value that cost much is filled again before its time is over. */
-static void costly_values_are_filled_early(struct suite *suite)
-{
-    mcds_cache_options options = MCDS_CACHE_OPTIONS_INIT;
-    struct cached c;
-    uint32_t early = 0;
-    if (suite->own_clock)
-        skip_because("this store's clock is its own");
-    options.ttl_ms = 4000;
-    options.jitter = 1;
-    open_cached(suite, &c, &options);
-    for (int i = 0; i < 60; i++) {
-        CHECK(MCDS_OK, suite, mcds_cache_forget, c.mine, key_k);
-        CHECK(MCDS_NOT_FOUND, suite, mcds_cache_look, c.mine, key_k, NULL, 0, 0, &c.value,
-              &c.claim);
-        pass_ms(suite, 2000);
-        CHECK(MCDS_OK, suite, mcds_cache_put, c.mine, &c.claim, &key_k);
-        shift_wall_ms(suite, 2000);
-        CHECK(MCDS_OK, suite, mcds_cache_look, c.mine, key_k, NULL, 0, 0, &c.value, &c.claim);
-        early += c.claim.mine;
-        if (c.claim.mine)
-            CHECK(MCDS_OK, suite, mcds_cache_release, c.mine, &c.claim);
-        shift_wall_ms(suite, -2000);
-    }
-    /* One in e: with 60 draws, between 4 and 45 but for one run in 10^7. */
-    assert_in_range(early, 4, 45);
-    close_cached(&c);
-}
-
 static char *make_large(size_t length, char byte)
 {
     char *bytes = malloc(length);
@@ -338,7 +309,6 @@ static const struct suite_case cases[] = {
     CASE(failures_are_stored_and_rest),
     CASE(stale_values_are_shown_while_one_fills),
     CASE(a_failed_refresh_shows_the_stale_value),
-    CASE_ONCE(costly_values_are_filled_early),
     CASE_TWICE(large_values_are_whole),
     CASE_ONCE(pieces_fit),
     CASE(damage_is_a_miss),
@@ -347,6 +317,17 @@ static const struct suite_case cases[] = {
     CASE(a_claim_is_renewed),
     CASE(who_waits_gets_the_value),
     CASE_ONCE(a_claim_ends_by_itself),
+    CASE_ONCE(costly_values_are_filled_early),
+    CASE_ONCE(looks_do_not_hasten_a_fill),
+    CASE(an_early_claim_outlives_its_value),
+    CASE(a_claim_keeps_its_value_in_the_store),
+    CASE_ONCE(a_renewal_keeps_the_value_in_the_store),
+    CASE(a_claim_to_refresh_ends_with_its_value),
+    CASE(a_claim_of_another_value_is_replaced),
+    CASE(a_failure_outlives_its_value),
+    CASE_ONCE(a_failure_stays_when_the_value_is_gone),
+    CASE(a_late_value_of_a_refresh_is_not_stored),
+    CASE(a_damaged_claim_is_replaced),
     CASE(a_forgotten_fill_is_not_stored),
     CASE(an_expired_value_is_stale),
     CASE(tags_forget_their_values),

@@ -40,12 +40,26 @@ struct raw_key raw_item(const struct suite *suite, const char *tag, const char *
 
 extern const mcds_bytes key_k;
 
-/* Of cache_claims.c and cache_forget.c. */
+/* Stores "k" through `cache`; reading the source took cost_ms. */
+void put_costly(struct suite *suite, struct cached *c, mcds_cache *cache, int64_t cost_ms);
+
+/* Of cache_claims.c, cache_early.c and cache_forget.c. */
 void a_claim_has_one_owner(struct suite *suite);
 void a_claim_ends_once(struct suite *suite);
 void a_claim_is_renewed(struct suite *suite);
 void who_waits_gets_the_value(struct suite *suite);
 void a_claim_ends_by_itself(struct suite *suite);
+void costly_values_are_filled_early(struct suite *suite);
+void looks_do_not_hasten_a_fill(struct suite *suite);
+void an_early_claim_outlives_its_value(struct suite *suite);
+void a_claim_keeps_its_value_in_the_store(struct suite *suite);
+void a_renewal_keeps_the_value_in_the_store(struct suite *suite);
+void a_claim_to_refresh_ends_with_its_value(struct suite *suite);
+void a_claim_of_another_value_is_replaced(struct suite *suite);
+void a_failure_outlives_its_value(struct suite *suite);
+void a_failure_stays_when_the_value_is_gone(struct suite *suite);
+void a_late_value_of_a_refresh_is_not_stored(struct suite *suite);
+void a_damaged_claim_is_replaced(struct suite *suite);
 void a_forgotten_fill_is_not_stored(struct suite *suite);
 void an_expired_value_is_stale(struct suite *suite);
 void tags_forget_their_values(struct suite *suite);

@@ -8,16 +8,25 @@
 static const mcds_bytes key = {"k", 1};
 static const mcds_bytes tag = {"red", 3};
 
-static void open_caches(struct trial *trial)
+static void open_timed(struct trial *trial, uint64_t ttl_ms, uint64_t stale_ms,
+                       uint32_t fill_ms)
 {
     mcds_cache_options options = MCDS_CACHE_OPTIONS_INIT;
-    options.stale_ms = 600000;
+    options.ttl_ms = ttl_ms;
+    options.stale_ms = stale_ms;
+    options.fill_ms = fill_ms;
     options.wait_ms = 1;
     int result = mcds_cache_open(trial->store, trial->name, &options, &trial->cache);
     skip_if_unsupported(result);
     CHECK_RESULT(MCDS_OK, result);
+    options.fill_ms = 120000; /* a claim outlasts the timeouts of a call */
     CHECK_RESULT(MCDS_OK, mcds_cache_open(trial->store, trial->name, &options, &trial->probe));
     trial->is_new = true;
+}
+
+static void open_caches(struct trial *trial)
+{
+    open_timed(trial, 0, 600000, 0);
 }
 
 /* The first byte repeated: short, or in pieces. */
@@ -76,8 +85,37 @@ static void prepare_large_claim(struct trial *trial)
 
 static void prepare_refresh(struct trial *trial)
 {
-    prepare_stale(trial);
+    open_timed(trial, 0, 600000, 120000);
+    put_first(trial);
+    CHECK_RESULT(MCDS_OK, mcds_cache_expire(trial->cache, key));
     CHECK_RESULT(MCDS_OK, look(trial, trial->cache, &trial->claim));
+    HOLDS(trial, trial->claim.mine);
+}
+
+/* The time of the value is over, and the store still has it: a miss. */
+static void prepare_ended(struct trial *trial)
+{
+    open_timed(trial, 100000, 0, 0);
+    put_first(trial);
+    pass_ms(trial->suite, 100001);
+    trial->is_new = true;
+}
+
+/* A stale value that the store would expire before the claim of this handle. */
+static void prepare_brief(struct trial *trial)
+{
+    mcds_bytes value = value_of(trial, 'a');
+    open_timed(trial, 0, 600000, 3600000);
+    CHECK_RESULT(MCDS_NOT_FOUND, look(trial, trial->probe, &trial->claim));
+    CHECK_RESULT(MCDS_OK, mcds_cache_put(trial->probe, &trial->claim, &value));
+    CHECK_RESULT(MCDS_OK, mcds_cache_expire(trial->probe, key));
+    trial->is_new = false;
+}
+
+static void prepare_brief_claim(struct trial *trial)
+{
+    prepare_brief(trial);
+    CHECK_RESULT(MCDS_OK, look(trial, trial->probe, &trial->claim));
     HOLDS(trial, trial->claim.mine);
 }
 
@@ -310,9 +348,13 @@ static const struct scenario scenarios[] = {
     {"cache fetch, a miss", open_caches, act_fetch, judge_fetch},
     {"cache fetch, a hit", prepare_value, act_fetch, judge_fetch},
     {"cache fetch, stale", prepare_stale, act_fetch, judge_fetch},
+    {"cache fetch, ended", prepare_ended, act_fetch, judge_fetch},
+    {"cache fetch, brief", prepare_brief, act_fetch, judge_fetch},
     {"cache fetch, large", prepare_large_value, act_fetch, judge_fetch},
     {"cache look, a miss", open_caches, act_look, judge_look},
     {"cache look, stale", prepare_stale, act_look, judge_look},
+    {"cache look, ended", prepare_ended, act_look, judge_look},
+    {"cache look, brief", prepare_brief, act_look, judge_look},
     {"cache look, large", prepare_large_value, act_look, judge_look},
     {"cache put", prepare_claim, act_put, judge_put},
     {"cache put, large", prepare_large_claim, act_put, judge_put},
@@ -321,6 +363,7 @@ static const struct scenario scenarios[] = {
     {"cache fail, of a refresh", prepare_refresh, act_fail, judge_fail},
     {"cache renew", prepare_claim, act_renew, judge_renew},
     {"cache renew, of a refresh", prepare_refresh, act_renew, judge_renew},
+    {"cache renew, brief", prepare_brief_claim, act_renew, judge_renew},
     {"cache release", prepare_claim, act_release, judge_release},
     {"cache release, of a refresh", prepare_refresh, act_release, judge_release},
     {"cache forget", prepare_value, act_forget, judge_forget},

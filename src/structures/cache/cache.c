@@ -48,7 +48,19 @@ uint64_t mcds__cache_keep_ms(const mcds_cache *cache, int64_t shown_till_ms, int
     int64_t left_ms = shown_till_ms > now_ms ? shown_till_ms - now_ms : 0;
     if ((uint64_t)left_ms > 2 * TTL_MS_MAX) /* the clock that wrote it was far ahead */
         left_ms = (int64_t)(2 * TTL_MS_MAX);
-    return (uint64_t)left_ms + MCDS__CACHE_SPARE_MS + cache->ttl_early_ms;
+    return (uint64_t)left_ms + MCDS__CACHE_SPARE_MS +
+           mcds__cache_lease_ms(cache, cache->fill_ms);
+}
+
+bool mcds__cache_outlives_claim(const mcds_cache *cache, const struct mcds__cache_item *item,
+                                int64_t ttl_ms, int64_t now_ms)
+{
+    assert(mcds__cache_item_answers(item));
+    if (ttl_ms == MCDS_TTL_NEVER)
+        return true;
+    if (ttl_ms == MCDS_TTL_UNKNOWN) /* the least that a writer of any fill_ms has set */
+        ttl_ms = item->shown_till_ms - now_ms + MCDS__CACHE_SPARE_MS + cache->ttl_early_ms;
+    return ttl_ms >= (int64_t)mcds__cache_lease_ms(cache, cache->fill_ms);
 }
 
 enum mcds__step mcds__cache_end(struct mcds__operation *operation, bool doubt)

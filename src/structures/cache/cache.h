@@ -54,8 +54,13 @@ static inline uint64_t mcds__cache_lease_ms(const mcds_cache *cache, uint64_t ms
 {
     return ms + cache->ttl_early_ms;
 }
-/* The ttl of an item that is shown until then. */
+/* The ttl of an item that is shown until then. It is longer by the time of a claim: one that was
+ * taken at the last moment ends before the item, so all callers find it. */
 uint64_t mcds__cache_keep_ms(const mcds_cache *cache, int64_t shown_till_ms, int64_t now_ms);
+/* Whether the store keeps an item for the whole time of a claim that begins now. `ttl_ms` is that
+ * of the item, as a get reports it. */
+bool mcds__cache_outlives_claim(const mcds_cache *cache, const struct mcds__cache_item *item,
+                                int64_t ttl_ms, int64_t now_ms);
 
 /* The end of a change. With `doubt`, an earlier reply was lost, and
  * every result but MCDS_OK is AMBIGUOUS. */

@@ -2,6 +2,7 @@
 #include "structures/cache/judge.h"
 
 #include <assert.h>
+#include <math.h>
 
 /* If a failure forbids reads for longer than that, the clock of its writer is ahead. */
 #define FAILED_MS_MOST 120000
@@ -12,9 +13,11 @@ void mcds__cache_sight_take(struct mcds__cache_sight *sight, const mcds_batch *b
     assert(request->reply.outcome == MCDS_OUT_OK || request->reply.outcome == MCDS_OUT_MISS);
     sight->is_there = request->reply.outcome == MCDS_OUT_OK;
     sight->cas = request->reply.cas;
+    mcds_bytes value = mcds__reply_value(batch, request);
     sight->is_whole = sight->is_there &&
-                      mcds__cache_item_decode(mcds__reply_value(batch, request), request->key,
-                                              &sight->item);
+                      mcds__cache_item_decode(value, request->key, &sight->item);
+    sight->is_newer = sight->is_there && !sight->is_whole &&
+                      mcds__cache_item_is_newer(value, request->key);
 }
 
 static mcds_bytes cache_generation_tag(const struct mcds__cache_sight *sight, uint8_t i)
@@ -79,33 +82,55 @@ static bool cache_sight_is_held(const struct mcds__cache_sight *sight)
     return sight->item.held;
 }
 
+/* The moment is a property of the value: its random id draws it. So all callers agree, and the rate
+ * of their looks does not matter; a draw for each look would make an early fill certain under many
+ * looks. Before the end lie the duration of the last fill, so that the next one ends in time, and
+ * a part that is exponentially distributed with this mean, so that values which were stored
+ * together are not filled together. */
+int64_t mcds__cache_early_ms(const struct mcds__cache_item *item)
+{
+    int64_t cost_ms = item->cost_ms;
+    int64_t most_ms = (item->fresh_till_ms - item->made_ms - cost_ms) / 4;
+    double part = ((double)(item->id >> 11) + 1) / 9007199254740993.0;
+    assert(part > 0 && part <= 1);
+    if (item->shown_till_ms != item->fresh_till_ms || most_ms <= 0)
+        return 0;
+    double early_ms = (double)cost_ms * (1 - log(part));
+    return early_ms < (double)most_ms ? (int64_t)early_ms : most_ms;
+}
+
 static enum mcds__cache_verdict cache_judge_answer(const struct mcds__cache_sight *sight,
-                                                   int64_t now_ms, double ahead_ms)
+                                                   int64_t now_ms)
 {
     const struct mcds__cache_item *item = &sight->item;
-    assert(sight->is_whole && mcds__cache_item_answers(item) && ahead_ms >= 0);
-    if (item->id == sight->lost_id || !cache_item_is_current(sight) ||
-        now_ms >= item->shown_till_ms)
+    assert(sight->is_whole && mcds__cache_item_answers(item));
+    if (item->id == sight->lost_id || !cache_item_is_current(sight))
         return item->held ? MCDS__CACHE_IS_HELD : MCDS__CACHE_IS_VOID;
-    bool is_fresh = now_ms < item->fresh_till_ms;
+    if (now_ms >= item->shown_till_ms)
+        return item->held ? MCDS__CACHE_IS_HELD : MCDS__CACHE_IS_ENDED;
+    int64_t left_ms = item->fresh_till_ms - now_ms;
     if (cache_sight_is_held(sight))
-        return is_fresh ? MCDS__CACHE_IS_FRESH : MCDS__CACHE_IS_KEPT;
-    if (is_fresh && item->shown_till_ms == item->fresh_till_ms)
-        is_fresh = (double)(item->fresh_till_ms - now_ms) > ahead_ms;
-    return is_fresh ? MCDS__CACHE_IS_FRESH : MCDS__CACHE_IS_STALE;
+        return left_ms > 0 ? MCDS__CACHE_IS_FRESH : MCDS__CACHE_IS_KEPT;
+    return left_ms > mcds__cache_early_ms(item) ? MCDS__CACHE_IS_FRESH : MCDS__CACHE_IS_STALE;
+}
+
+bool mcds__cache_failure_is_over(const struct mcds__cache_item *item, int64_t now_ms)
+{
+    int64_t left_ms = item->fresh_till_ms - now_ms;
+    assert(item->kind == MCDS__CACHE_FAILED);
+    return item->fresh_till_ms == 0 || left_ms <= 0 || left_ms > FAILED_MS_MOST;
 }
 
 static enum mcds__cache_verdict cache_judge_failure(const struct mcds__cache_sight *sight,
                                                     int64_t now_ms)
 {
-    int64_t left_ms = sight->item.fresh_till_ms - now_ms;
-    if (sight->item.fresh_till_ms == 0 || left_ms <= 0 || left_ms > FAILED_MS_MOST)
+    if (mcds__cache_failure_is_over(&sight->item, now_ms))
         return MCDS__CACHE_IS_VOID;
     return cache_item_is_current(sight) ? MCDS__CACHE_IS_FAILED : MCDS__CACHE_IS_VOID;
 }
 
 enum mcds__cache_verdict mcds__cache_judge(const struct mcds__cache_sight *sight,
-                                           int64_t now_ms, double ahead_ms)
+                                           int64_t now_ms)
 {
     if (!sight->is_there)
         return MCDS__CACHE_IS_MISSING;
@@ -117,6 +142,6 @@ enum mcds__cache_verdict mcds__cache_judge(const struct mcds__cache_sight *sight
     case MCDS__CACHE_FAILED:
         return cache_judge_failure(sight, now_ms);
     default:
-        return cache_judge_answer(sight, now_ms, ahead_ms);
+        return cache_judge_answer(sight, now_ms);
     }
 }

@@ -58,6 +58,8 @@ static enum mcds__step look_wait(struct mcds__cache_look *look,
                                  struct mcds__operation *operation, bool is_held)
 {
     int64_t now_ns = mcds__monotonic_ns(operation->env);
+    look->has_refreshed = false;
+    look->refresh_cas = (mcds_cas_token){0, 0};
     look->is_held = is_held;
     look->stage = MCDS__CACHE_LOOK_BEGIN;
     if (now_ns < look->wait_until_ns) {
@@ -73,6 +75,14 @@ static enum mcds__step look_wait(struct mcds__cache_look *look,
                                    is_held ? MCDS__WHY(KEY_HELD) : MCDS__WHY(FILLING));
 }
 
+static enum mcds__cache_verdict look_judge(const struct mcds__cache_look *look,
+                                           const struct mcds__operation *operation)
+{
+    return mcds__cache_judge(&look->sight, mcds__wall_ms(operation->env));
+}
+
+/* There is nothing to show. A value whose time is over is claimed as a stale one: its claim may be
+ * another caller's. */
 static enum mcds__step look_claim(struct mcds__cache_look *look,
                                   struct mcds__operation *operation)
 {
@@ -85,25 +95,24 @@ static enum mcds__step look_claim(struct mcds__cache_look *look,
             return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
         }
     }
-    return mcds__cache_look_ask_claim(look, operation);
+    if (look_judge(look, operation) != MCDS__CACHE_IS_ENDED)
+        return mcds__cache_look_ask_claim(look, operation);
+    if (!look->has_refreshed)
+        return mcds__cache_look_ask_refresh(look, operation);
+    look->awaits_refresh = true;
+    return look_wait(look, operation, false);
 }
 
 /* The source has failed; every caller gets its sentence. */
 static enum mcds__step look_fail(struct mcds__cache_look *look,
-                                 struct mcds__operation *operation)
+                                 struct mcds__operation *operation,
+                                 const struct mcds__cache_item *failure)
 {
+    assert(failure->kind == MCDS__CACHE_FAILED);
     look->is_failed = true;
-    look->value = look->sight.item.value;
+    look->value = failure->value;
     operation->difference = (struct mcds__difference){.option = "fill"};
     return mcds__operation_explain(operation, MCDS_IO, MCDS__WHY(FILL_FAILED_BEFORE));
-}
-
-static enum mcds__cache_verdict look_judge(struct mcds__cache_look *look,
-                                           const struct mcds__operation *operation)
-{
-    const struct mcds__cache_sight *sight = &look->sight;
-    double cost_ms = sight->is_whole ? (double)sight->item.cost_ms : 0;
-    return mcds__cache_judge(sight, mcds__wall_ms(operation->env), look->ahead_ms * cost_ms);
 }
 
 static bool look_is_fresh(const struct mcds__cache_look *look,
@@ -131,7 +140,7 @@ static enum mcds__step look_act(struct mcds__cache_look *look,
     case MCDS__CACHE_IS_HELD:
         return look_wait(look, operation, true);
     case MCDS__CACHE_IS_FAILED:
-        return look_fail(look, operation);
+        return look_fail(look, operation, &look->sight.item);
     default:
         return look_claim(look, operation);
     }
@@ -151,8 +160,7 @@ static bool look_take_item(struct mcds__cache_look *look, struct mcds__operation
                            const mcds_request *request)
 {
     mcds__cache_sight_take(&look->sight, &operation->batch, request);
-    if (look->sight.is_whole || !look->sight.is_there ||
-        !mcds__cache_item_is_newer(mcds__operation_value(operation, request), request->key))
+    if (!look->sight.is_newer)
         return true;
     (void)mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__WHY(NEWER));
     return false;
@@ -188,6 +196,34 @@ static void look_fill_claim(struct mcds__cache_look *look,
     claim->began_ns = mcds__monotonic_ns(operation->env);
 }
 
+/* Whether this claim to refresh may be replaced: it was given back, is a failure after which the
+ * source may be read again, is of another item than that which is there, or is damaged. */
+static bool look_may_replace(const struct mcds__cache_look *look,
+                             const struct mcds__cache_sight *claim,
+                             const struct mcds__operation *operation)
+{
+    if (!claim->is_there || claim->is_newer)
+        return false;
+    if (!claim->is_whole ||
+        (claim->item.base_id != 0 && claim->item.base_id != look->sight.item.id))
+        return true;
+    return claim->item.kind == MCDS__CACHE_FAILED &&
+           mcds__cache_failure_is_over(&claim->item, mcds__wall_ms(operation->env));
+}
+
+/* Whether this read shows that another caller fills the item, whose time is over. */
+static bool look_is_awaited(const struct mcds__cache_look *look,
+                            const struct mcds__operation *operation)
+{
+    struct mcds__cache_sight claim = {.is_there = false};
+    if (!look->awaits_refresh || look_judge(look, operation) != MCDS__CACHE_IS_ENDED)
+        return false;
+    mcds__cache_sight_take(&claim, &operation->batch, &look->requests[look->count - 1]);
+    return claim.is_whole && claim.item.kind == MCDS__CACHE_FILLING &&
+           !mcds__cache_look_is_mine(look, &claim.item) &&
+           !look_may_replace(look, &claim, operation);
+}
+
 static enum mcds__step look_take_read(struct mcds__cache_look *look,
                                       struct mcds__operation *operation)
 {
@@ -202,6 +238,8 @@ static enum mcds__step look_take_read(struct mcds__cache_look *look,
         look->reads++;
         return mcds__cache_look_ask_read(look, operation);
     }
+    if (look_is_awaited(look, operation))
+        return look_wait(look, operation, false);
     if (!look->sight.is_whole || !mcds__cache_look_is_mine(look, &look->sight.item))
         return look_act(look, operation);
     /* A claim of this call whose reply was lost. */
@@ -254,32 +292,98 @@ static enum mcds__step look_take_claim(struct mcds__cache_look *look,
     return mcds__operation_finish(operation, MCDS_NOT_FOUND);
 }
 
-/* Whether another caller's failure, or a claim that was given back, may be replaced. */
-static bool look_may_replace(const struct mcds__cache_look *look,
-                             const struct mcds__cache_sight *claim,
-                             const struct mcds__operation *operation)
+/* The claim to refresh is this caller's: it shows the stale value, or has none. */
+static enum mcds__step look_refresh(struct mcds__cache_look *look,
+                                    struct mcds__operation *operation, uint64_t id,
+                                    mcds_cas_token cas)
 {
-    return claim->is_whole && claim->item.kind == MCDS__CACHE_FAILED &&
-           look->refresh_cas.connection == 0 && claim->cas.connection != 0 &&
-           mcds__wall_ms(operation->env) >= claim->item.fresh_till_ms;
+    bool has_ended = look_judge(look, operation) == MCDS__CACHE_IS_ENDED;
+    assert(look->sight.item.id == look->base_id);
+    look_fill_claim(look, operation, id, cas);
+    look->claim->refreshes = true;
+    look->claim->until_ns = look->asked_ns + (int64_t)look->cache->fill_ms * NS_PER_MS;
+    look->claim->base_id = look->base_id;
+    look->claim->base_cas[0] = look->sight.cas.unique;
+    look->claim->base_cas[1] = look->sight.cas.connection;
+    if (has_ended)
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    return look_show(look, operation,
+                     look_is_fresh(look, operation) ? MCDS_CACHE_FRESH : MCDS_CACHE_STALE);
 }
 
-/* The claim to refresh is this caller's. */
+/* Whether the item is still the one that the claim to refresh names. */
+static bool look_is_base(const struct mcds__cache_look *look,
+                         const struct mcds__operation *operation)
+{
+    enum mcds__cache_verdict verdict = look_judge(look, operation);
+    return (verdict == MCDS__CACHE_IS_STALE || verdict == MCDS__CACHE_IS_ENDED) &&
+           look->sight.item.id == look->base_id;
+}
+
 static enum mcds__step look_take_refresh_mine(struct mcds__cache_look *look,
                                               struct mcds__operation *operation,
                                               const struct mcds__cache_sight *claim)
 {
-    const struct mcds__cache_item *item = &look->sight.item;
-    bool is_stale = look->sight.is_whole && look_judge(look, operation) == MCDS__CACHE_IS_STALE;
-    if (!is_stale)
+    const mcds_request *item = &look->requests[2];
+    assert(claim->is_whole && !look->claim->mine);
+    if (!look_is_base(look, operation))
         return mcds__cache_look_ask_release(look, operation, claim->cas);
-    look_fill_claim(look, operation, claim->item.id, claim->cas);
-    look->claim->refreshes = true;
-    look->claim->base_id = item->id;
-    look->claim->base_cas[0] = look->sight.cas.unique;
-    look->claim->base_cas[1] = look->sight.cas.connection;
-    return look_show(look, operation,
-                     look_is_fresh(look, operation) ? MCDS_CACHE_FRESH : MCDS_CACHE_STALE);
+    if (look->sight.cas.connection ==
+            0 || /* this reply lacks the token: it cannot be replaced */
+        mcds__cache_outlives_claim(look->cache, &look->sight.item, item->reply.ttl_ms,
+                                   mcds__wall_ms(operation->env)))
+        return look_refresh(look, operation, claim->item.id, claim->cas);
+    look->kept_id = claim->item.id;
+    look->kept_cas = claim->cas;
+    return mcds__cache_look_ask_keep(look, operation, mcds__operation_value(operation, item));
+}
+
+/* The item lives as long as the claim now, or another caller has changed it. */
+static enum mcds__step look_take_keep(struct mcds__cache_look *look,
+                                      struct mcds__operation *operation)
+{
+    const mcds_reply *trouble = look_find_unread(look);
+    const mcds_reply *written = &look->requests[0].reply;
+    assert(look->count == 2 && look->kept_id != 0);
+    if (trouble != NULL)
+        return look_retry(look, operation, trouble);
+    if (!look_take_item(look, operation, &look->requests[1]))
+        return MCDS__DONE;
+    if (!look_is_base(look, operation))
+        return mcds__cache_look_ask_release(look, operation, look->kept_cas);
+    if (written->outcome == MCDS_OUT_OK)
+        return look_refresh(look, operation, look->kept_id, look->kept_cas);
+    if (mcds__is_refusal(written) && look_judge(look, operation) == MCDS__CACHE_IS_STALE)
+        return mcds__cache_look_ask_release(look, operation, look->kept_cas);
+    return look_take_vanished(look, operation);
+}
+
+/* The claim to refresh is another caller's, or a failure, or there is none. */
+static enum mcds__step look_take_refresh_other(struct mcds__cache_look *look,
+                                               struct mcds__operation *operation,
+                                               const struct mcds__cache_sight *claim)
+{
+    enum mcds__cache_verdict verdict = look_judge(look, operation);
+    bool has_ended = verdict == MCDS__CACHE_IS_ENDED;
+    bool may_replace = (has_ended || verdict == MCDS__CACHE_IS_STALE) &&
+                       look_may_replace(look, claim, operation);
+    if (may_replace && look->refresh_cas.connection == 0 && claim->cas.connection != 0) {
+        look->refresh_cas = claim->cas;
+        look->failures = claim->is_whole ? claim->item.failures : 0;
+        return mcds__cache_look_ask_refresh(look, operation);
+    }
+    if (!claim->is_there && look->refresh_cas.connection != 0 &&
+        mcds__operation_again(operation)) {
+        look->refresh_cas = (mcds_cas_token){0, 0}; /* the claim that was given back is gone */
+        look->stage = MCDS__CACHE_LOOK_BEGIN;
+        return MCDS__SLEEP;
+    }
+    if (has_ended && !claim->is_there)
+        return look_take_vanished(look, operation);
+    if (has_ended && claim->is_whole && claim->item.kind == MCDS__CACHE_FAILED && !may_replace)
+        return look_fail(look, operation, &claim->item);
+    look->has_refreshed = true;
+    return look_act(look, operation);
 }
 
 static enum mcds__step look_take_refresh(struct mcds__cache_look *look,
@@ -288,26 +392,14 @@ static enum mcds__step look_take_refresh(struct mcds__cache_look *look,
     const mcds_reply *trouble = look_find_unread(look);
     if (trouble != NULL)
         return look_retry(look, operation, trouble);
-    assert(look->count == 3 && look->requests[1].command == MCDS_GET);
+    assert(look->count >= 3 && look->requests[1].command == MCDS_GET);
     struct mcds__cache_sight claim = {.is_there = false};
     mcds__cache_sight_take(&claim, &operation->batch, &look->requests[1]);
     if (!look_take_item(look, operation, &look->requests[2]))
         return MCDS__DONE;
-    if (claim.is_whole && mcds__cache_look_is_mine(look, &claim.item))
-        return look_take_refresh_mine(look, operation, &claim);
-    if (look->sight.is_whole && look_may_replace(look, &claim, operation)) {
-        look->refresh_cas = claim.cas;
-        look->failures = claim.item.failures;
-        return mcds__cache_look_ask_refresh(look, operation);
-    }
-    bool has_expired = !claim.is_there && look->refresh_cas.connection != 0;
-    if (has_expired && mcds__operation_again(operation)) {
-        look->refresh_cas = (mcds_cas_token){0, 0}; /* the claim that was given back is gone */
-        look->stage = MCDS__CACHE_LOOK_BEGIN;
-        return MCDS__SLEEP;
-    }
-    look->has_refreshed = true;
-    return look_act(look, operation);
+    return claim.is_whole && mcds__cache_look_is_mine(look, &claim.item)
+               ? look_take_refresh_mine(look, operation, &claim)
+               : look_take_refresh_other(look, operation, &claim);
 }
 
 enum mcds__step mcds__cache_look_step(struct mcds__cache_look *look,
@@ -322,6 +414,8 @@ enum mcds__step mcds__cache_look_step(struct mcds__cache_look *look,
         return look_take_claim(look, operation);
     case MCDS__CACHE_LOOK_REFRESH:
         return look_take_refresh(look, operation);
+    case MCDS__CACHE_LOOK_KEEP:
+        return look_take_keep(look, operation);
     case MCDS__CACHE_LOOK_RELEASE:
         look->has_refreshed = true;
         return mcds__cache_look_ask_read(look, operation);

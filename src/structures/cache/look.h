@@ -4,7 +4,9 @@
  *                                                 that are read during the call
  *   CLAIM    add claim | get item                 the item is missing; ours if the get shows our id
  *            cas claim | get item                 it is void
- *   REFRESH  add claim | get claim | get item     under the key of refreshes: the item is stale
+ *   REFRESH  add claim | get claim | get item     under the key of refreshes: the item is stale, or
+ *                                                 its time is over
+ *   KEEP     cas item | get item                  the store would expire it before the claim
  *   RELEASE  cas claim                            another caller has refreshed it meanwhile
  *   PIECES   get pieces                           of a large value
  *
@@ -12,6 +14,10 @@
  * request. So a claim that a get shows cannot arrive once more after another caller has deleted
  * it. With one id for two requests, a caller would take the late copy of the first for its claim:
  * after a forget, the fill that the forget has ended would be stored.
+ *
+ * An item whose time is over is not replaced by a claim: the claim of an early fill may live on,
+ * under the key of refreshes. Both are one claim only because the item is there as long as either
+ * lives: a key without an item has no claim to refresh.
  *
  * The source is read after this call: a claim protects only what is read after it. The
  * generations are read before it, so a value never has one that is newer than its source. */
@@ -50,11 +56,16 @@ struct mcds__cache_look {
     uint8_t claims;
     uint8_t reads; /* because the item has tags that were not read */
     uint8_t failures;
-    bool has_refreshed; /* whether the item is to be refreshed has been decided */
+    bool has_refreshed;  /* whether the item is to be refreshed has been decided */
+    bool awaits_refresh; /* a read also gets the claim to refresh */
     uint8_t id_count;
     uint64_t ids[MCDS__CACHE_IDS];
-    double ahead_ms;
-    mcds_cas_token refresh_cas;
+    mcds_cas_token refresh_cas; /* of another's claim, which is to be replaced */
+    uint64_t base_id;           /* that the claim to refresh names */
+    int64_t asked_ns;           /* when it was asked for */
+    uint64_t kept_id;           /* of the claim to refresh, while the item is kept for it */
+    mcds_cas_token kept_cas;
+    mcds_buffer kept;
     struct mcds__key item_key;
     struct mcds__key refresh_key;
     struct mcds__cache_sight sight;

@@ -2,7 +2,6 @@
 #include "structures/cache/look_requests.h"
 
 #include <assert.h>
-#include <math.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
@@ -38,15 +37,6 @@ static bool look_grow(struct mcds__cache_look *look, const mcds_env *env)
     return true;
 }
 
-/* The exponential distribution of XFetch: a value that takes long to fill is filled earlier, and
- * few of many callers fill at once. */
-static double look_draw_ahead(const mcds_env *env)
-{
-    double part = ((double)(mcds__random_u64(env) >> 11) + 1) / 9007199254740993.0;
-    assert(part > 0 && part <= 1);
-    return -log(part);
-}
-
 bool mcds__cache_look_begin(struct mcds__cache_look *look, mcds_bytes key,
                             const mcds_bytes *tags, size_t tag_count, const mcds_env *env)
 {
@@ -64,7 +54,7 @@ bool mcds__cache_look_begin(struct mcds__cache_look *look, mcds_bytes key,
     look->sight.generations = look->generations;
     look->sight.count = 1;
     look->sight.tag_at = cache->tags.length + 1;
-    look->ahead_ms = look_draw_ahead(env);
+    mcds__buffer_init(&look->kept, env, MCDS__CACHE_VALUE_MAX);
     if (tag_count > 0 && !look_grow(look, env))
         return false;
     for (size_t i = 0; i < tag_count; i++) {
@@ -79,6 +69,7 @@ bool mcds__cache_look_begin(struct mcds__cache_look *look, mcds_bytes key,
 void mcds__cache_look_free(struct mcds__cache_look *look, const mcds_env *env)
 {
     mcds__cache_transfer_free(&look->transfer, env);
+    mcds__buffer_free(&look->kept);
     mcds__free(env, look->scratch);
     look->scratch = NULL;
 }
@@ -88,6 +79,13 @@ static void look_add_routed(struct mcds__cache_look *look, mcds_request request)
 {
     request.route = mcds__key_bytes(&look->item_key);
     look->requests[look->count++] = request;
+}
+
+static void look_add_get_item(struct mcds__cache_look *look)
+{
+    look_add_routed(look, (mcds_request){.command = MCDS_GET,
+                                         .options = MCDS_WANT_TTL,
+                                         .key = mcds__key_bytes(&look->item_key)});
 }
 
 static void look_add_get(struct mcds__cache_look *look, uint8_t i)
@@ -118,19 +116,24 @@ enum mcds__step mcds__cache_look_ask_read(struct mcds__cache_look *look,
         look, (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(&look->item_key)});
     for (uint8_t i = 0; i < look->sight.count; i++)
         look_add_get(look, i);
+    if (look->awaits_refresh)
+        look_add_routed(look, (mcds_request){.command = MCDS_GET,
+                                             .key = mcds__key_bytes(&look->refresh_key)});
     operation->connection = 0;
     return look_ask(look, operation, MCDS__CACHE_LOOK_READ);
 }
 
 /* The bytes of a claim with an id of its own. */
 static mcds_bytes look_draw_claim(struct mcds__cache_look *look,
-                                  struct mcds__operation *operation, mcds_bytes key)
+                                  struct mcds__operation *operation, mcds_bytes key,
+                                  uint64_t base_id)
 {
     int64_t now_ms = mcds__wall_ms(operation->env);
     struct mcds__cache_item stub = {.kind = MCDS__CACHE_FILLING,
                                     .id = mcds__random_u64(operation->env),
                                     .made_ms = now_ms,
                                     .fresh_till_ms = now_ms + look->cache->fill_ms,
+                                    .base_id = base_id,
                                     .failures = look->failures};
     mcds_buffer buffer;
     mcds__buffer_init_in(&buffer, operation->env, sizeof look->claim_value, look->claim_value,
@@ -144,15 +147,16 @@ static mcds_bytes look_draw_claim(struct mcds__cache_look *look,
 
 /* A claim under this key: an add, or a cas where `cas` is given. */
 static void look_add_claim(struct mcds__cache_look *look, struct mcds__operation *operation,
-                           const struct mcds__key *key, mcds_cas_token cas)
+                           const struct mcds__key *key, mcds_cas_token cas, uint64_t base_id)
 {
-    look_add_routed(look, (mcds_request){
-                              .command = cas.connection != 0 ? MCDS_CAS : MCDS_ADD,
-                              .ttl_ms = mcds__cache_lease_ms(look->cache, look->cache->fill_ms),
-                              .key = mcds__key_bytes(key),
-                              .value = look_draw_claim(look, operation, mcds__key_bytes(key)),
-                              .cas = cas,
-                          });
+    look_add_routed(
+        look, (mcds_request){
+                  .command = cas.connection != 0 ? MCDS_CAS : MCDS_ADD,
+                  .ttl_ms = mcds__cache_lease_ms(look->cache, look->cache->fill_ms),
+                  .key = mcds__key_bytes(key),
+                  .value = look_draw_claim(look, operation, mcds__key_bytes(key), base_id),
+                  .cas = cas,
+              });
     operation->connection = cas.connection;
     look_add_routed(look, (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(key)});
 }
@@ -204,7 +208,7 @@ enum mcds__step mcds__cache_look_ask_claim(struct mcds__cache_look *look,
                          : 0;
     look_clear_requests(look);
     look_add_claim(look, operation, &look->item_key,
-                   sight->is_there ? sight->cas : (mcds_cas_token){0, 0});
+                   sight->is_there ? sight->cas : (mcds_cas_token){0, 0}, 0);
     for (uint8_t i = 0; i < sight->asked; i++)
         look_tend_generation(look, operation, i);
     return look_ask(look, operation, MCDS__CACHE_LOOK_CLAIM);
@@ -214,10 +218,37 @@ enum mcds__step mcds__cache_look_ask_refresh(struct mcds__cache_look *look,
                                              struct mcds__operation *operation)
 {
     look_clear_requests(look);
-    look_add_claim(look, operation, &look->refresh_key, look->refresh_cas);
-    look_add_routed(
-        look, (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(&look->item_key)});
+    look->base_id = look->sight.item.id;
+    look->asked_ns = mcds__monotonic_ns(operation->env);
+    look_add_claim(look, operation, &look->refresh_key, look->refresh_cas, look->base_id);
+    look_add_get_item(look);
+    for (uint8_t i = 0; i < look->sight.asked; i++)
+        look_tend_generation(look, operation, i);
     return look_ask(look, operation, MCDS__CACHE_LOOK_REFRESH);
+}
+
+/* The same bytes with a ttl that is longer than that of the claim. */
+enum mcds__step mcds__cache_look_ask_keep(struct mcds__cache_look *look,
+                                          struct mcds__operation *operation, mcds_bytes bytes)
+{
+    const struct mcds__cache_sight *sight = &look->sight;
+    assert(sight->is_whole && !sight->item.held && sight->cas.connection != 0);
+    int64_t till_ms = sight->item.shown_till_ms;
+    look->kept.length = 0;
+    if (!mcds_buffer_append(&look->kept, bytes.data, bytes.length))
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    look_clear_requests(look);
+    look_add_routed(look, (mcds_request){
+                              .command = MCDS_CAS,
+                              .ttl_ms = mcds__cache_keep_ms(look->cache, till_ms,
+                                                            mcds__wall_ms(operation->env)),
+                              .key = mcds__key_bytes(&look->item_key),
+                              .value = {look->kept.data, look->kept.length},
+                              .cas = sight->cas,
+                          });
+    look_add_get_item(look);
+    operation->connection = sight->cas.connection;
+    return look_ask(look, operation, MCDS__CACHE_LOOK_KEEP);
 }
 
 /* Another caller has refreshed the item before this one got the claim: give the claim back. */

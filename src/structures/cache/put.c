@@ -13,18 +13,28 @@
 /* How often one call writes: again after a change of the connection, or a lost reply. */
 #define WRITES_MAX 10
 
-enum { PUT_BEGIN, PUT_PIECES, PUT_WRITE, PUT_CHECK };
+enum { PUT_BEGIN, PUT_PIECES, PUT_WRITE, PUT_KEEP, PUT_CHECK };
 
 void mcds__cache_put_free(struct mcds__cache_put *put, const mcds_env *env)
 {
     mcds__cache_transfer_free(&put->transfer, env);
     mcds__buffer_free(&put->bytes);
+    mcds__buffer_free(&put->kept);
 }
 
-/* Whether the claim itself is changed, and not the item that it protects. */
+/* Whether the claim itself is changed, and not the item that it protects. A failure to fill a value
+ * whose time is over replaces it: nobody gets the value, and the store keeps the failure longer. */
 static bool put_changes_claim(const struct mcds__cache_put *put)
 {
-    return put->end != MCDS__CACHE_END_VALUE && put->end != MCDS__CACHE_END_NOTHING;
+    switch (put->end) {
+    case MCDS__CACHE_END_VALUE:
+    case MCDS__CACHE_END_NOTHING:
+        return false;
+    case MCDS__CACHE_END_FAILED:
+        return put->claim->state != MCDS_CACHE_MISSING;
+    default:
+        return true;
+    }
 }
 
 /* Shortened at random, so that values that were filled together do not end together. */
@@ -78,6 +88,8 @@ static void put_fill_item(struct mcds__cache_put *put, struct mcds__cache_item *
                                                   MCDS__CACHE_FILLING};
     *item = (struct mcds__cache_item){
         .kind = kinds[put->end], .id = put->id, .made_ms = claim->made_ms};
+    if (claim->refreshes && put_changes_claim(put))
+        item->base_id = claim->base_id;
     item->generation = claim->generation;
     item->tag_count = claim->tag_count;
     item->tags = (mcds_bytes){claim->tags, claim->tags_length};
@@ -146,7 +158,12 @@ static enum mcds__step put_ask_write(struct mcds__cache_put *put,
     };
     if (put->claim->refreshes && !put_changes_claim(put) && put->claim->cas[1] != 0)
         put->requests[count++] = put_free_claim(put, operation->env);
+    if (put->claim->refreshes && put->end == MCDS__CACHE_END_RENEW)
+        put->requests[count++] = (mcds_request){.command = MCDS_GET,
+                                                .options = MCDS_WANT_TTL,
+                                                .key = mcds__key_bytes(&put->item_key)};
     put->stage = PUT_WRITE;
+    put->asked_ns = mcds__monotonic_ns(operation->env);
     operation->connection = put->cas.connection;
     return mcds__operation_ask_repeatable(operation, put->requests, count);
 }
@@ -203,13 +220,26 @@ static uint64_t put_expected_id(const struct mcds__cache_put *put)
                                                             : put->claim->id;
 }
 
+/* Whether nothing may be stored. The item that is to be filled again does not show that the claim
+ * has ended and that another caller has one; the clock of this caller does. */
+static bool put_is_over(const struct mcds__cache_put *put, const mcds_env *env)
+{
+    const mcds_cache_claim *claim = put->claim;
+    if (put->end == MCDS__CACHE_END_VALUE || put->end == MCDS__CACHE_END_NOTHING)
+        if (!claim->stores)
+            return true;
+    return claim->refreshes && !put_changes_claim(put) &&
+           mcds__monotonic_ns(env) >= claim->until_ns;
+}
+
 static enum mcds__step put_begin(struct mcds__cache_put *put, struct mcds__operation *operation)
 {
-    if (!put_changes_claim(put) && !put->claim->stores) {
+    if (put_is_over(put, operation->env)) {
         put->end = MCDS__CACHE_END_FREE;
         put->result = MCDS_EXPIRED;
         operation->detail = MCDS__WHY(CLAIM_OVER);
     }
+    mcds__buffer_init(&put->kept, operation->env, MCDS__CACHE_VALUE_MAX);
     put_choose(put, operation->env);
     size_t piece_length = mcds__cache_piece_length(put->cache);
     if (put->end != MCDS__CACHE_END_VALUE || put->value.length <= piece_length)
@@ -265,6 +295,8 @@ static enum mcds__step put_take_trouble(struct mcds__cache_put *put,
         put->requests[0].reply.outcome = MCDS_OUT_NONE;
         return MCDS__SLEEP;
     }
+    if (put->result == MCDS_EXPIRED) /* known, although the claim was not given back */
+        return put_finish(put, operation, MCDS_EXPIRED);
     (void)mcds__operation_fail_read(operation, reply);
     if (put->doubt)
         operation->result = MCDS_AMBIGUOUS;
@@ -272,17 +304,110 @@ static enum mcds__step put_take_trouble(struct mcds__cache_put *put,
 }
 
 /* The claim is renewed. If the store does not return the token of a write, a get reads it. */
+static enum mcds__step put_finish_renewed(struct mcds__cache_put *put,
+                                          struct mcds__operation *operation)
+{
+    assert(put->end == MCDS__CACHE_END_RENEW);
+    put->is_renewed = true;
+    put->claim->until_ns = put->asked_ns + (int64_t)put->cache->fill_ms * NS_PER_MS;
+    return put->claim->cas[1] == 0 ? put_ask_check(put, operation)
+                                   : put_finish(put, operation, MCDS_OK);
+}
+
+/* The item that a renewed claim is to fill is gone, and so is the claim: give it back. */
+static enum mcds__step put_take_base_gone(struct mcds__cache_put *put,
+                                          struct mcds__operation *operation)
+{
+    assert(put->end == MCDS__CACHE_END_RENEW && put->claim->refreshes);
+    put->end = MCDS__CACHE_END_FREE;
+    put->result = MCDS_EXPIRED;
+    operation->detail = MCDS__WHY(CLAIM_OVER);
+    put_choose(put, operation->env);
+    return put_write_item(put, operation);
+}
+
+/* The item must be there as long as the claim: the same bytes with a longer ttl. */
+static enum mcds__step put_ask_keep(struct mcds__cache_put *put,
+                                    struct mcds__operation *operation,
+                                    const struct mcds__cache_item *item)
+{
+    const mcds_request *base = &put->requests[1];
+    mcds_bytes bytes = mcds__operation_value(operation, base);
+    mcds_cas_token cas = base->reply.cas;
+    put->kept.length = 0;
+    if (!mcds_buffer_append(&put->kept, bytes.data, bytes.length))
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    assert(!item->held && item->id == put->claim->base_id);
+    put->requests[0] = (mcds_request){
+        .command = MCDS_CAS,
+        .ttl_ms = mcds__cache_keep_ms(put->cache, item->shown_till_ms,
+                                      mcds__wall_ms(operation->env)),
+        .key = mcds__key_bytes(&put->item_key),
+        .value = {put->kept.data, put->kept.length},
+        .cas = cas,
+    };
+    put->stage = PUT_KEEP;
+    operation->connection = cas.connection;
+    return mcds__operation_ask_repeatable(operation, put->requests, 1);
+}
+
+/* The claim to refresh is renewed; it lives only while the item that it names is there. */
+static enum mcds__step put_take_base(struct mcds__cache_put *put,
+                                     struct mcds__operation *operation)
+{
+    struct mcds__cache_item item;
+    const mcds_request *base = &put->requests[1];
+    assert(put->stage == PUT_WRITE && base->command == MCDS_GET);
+    if (base->reply.outcome != MCDS_OUT_OK && base->reply.outcome != MCDS_OUT_MISS) {
+        put->doubt = true;
+        return put_take_trouble(put, operation, &base->reply);
+    }
+    if (base->reply.outcome == MCDS_OUT_MISS ||
+        !mcds__cache_item_decode(mcds__operation_value(operation, base), base->key, &item) ||
+        item.id != put->claim->base_id)
+        return put_take_base_gone(put, operation);
+    put->claim->base_cas[0] = base->reply.cas.unique;
+    put->claim->base_cas[1] = base->reply.cas.connection;
+    if (base->reply.cas.connection == 0 ||
+        mcds__cache_outlives_claim(put->cache, &item, base->reply.ttl_ms,
+                                   mcds__wall_ms(operation->env)))
+        return put_finish_renewed(put, operation);
+    return put_ask_keep(put, operation, &item);
+}
+
+static enum mcds__step put_take_keep(struct mcds__cache_put *put,
+                                     struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &put->requests[0].reply;
+    assert(put->stage == PUT_KEEP && put->end == MCDS__CACHE_END_RENEW);
+    switch (reply->outcome) {
+    case MCDS_OUT_OK:
+        put->claim->base_cas[0] = reply->cas.unique;
+        put->claim->base_cas[1] = reply->cas.connection;
+        return put_finish_renewed(put, operation);
+    case MCDS_OUT_MISS:
+    case MCDS_OUT_EXISTS:
+        return put_ask_check(put, operation);
+    case MCDS_OUT_UNKNOWN:
+    case MCDS_OUT_UNSENT:
+        put->doubt = true;
+        return put_take_trouble(put, operation, reply);
+    default:
+        return mcds__operation_fail(operation, reply);
+    }
+}
+
 static enum mcds__step put_take_renewed(struct mcds__cache_put *put,
                                         struct mcds__operation *operation,
                                         const mcds_reply *reply)
 {
     assert(put->end == MCDS__CACHE_END_RENEW);
-    put->is_renewed = true;
-    if (reply->cas.connection == 0 && put->stage == PUT_WRITE)
-        return put_ask_check(put, operation);
     put->claim->cas[0] = reply->cas.unique;
     put->claim->cas[1] = reply->cas.connection;
-    return put_finish(put, operation, MCDS_OK);
+    if (put->is_renewed) /* this reply is that of the get */
+        return put_finish(put, operation, MCDS_OK);
+    return put->claim->refreshes ? put_take_base(put, operation)
+                                 : put_finish_renewed(put, operation);
 }
 
 static enum mcds__step put_take_write(struct mcds__cache_put *put,
@@ -351,6 +476,9 @@ enum mcds__step mcds__cache_put_step(struct mcds__cache_put *put,
             break;
         case PUT_WRITE:
             step = put_take_write(put, operation);
+            break;
+        case PUT_KEEP:
+            step = put_take_keep(put, operation);
             break;
         default:
             step = put_take_check(put, operation);

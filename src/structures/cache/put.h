@@ -5,6 +5,10 @@
  *                                refresh, cas of the claim, which gives it back
  *   CHECK   get                  after a lost reply, or another connection: whether the claim is
  *                                still there, or what was written
+ *   KEEP    cas                  of a renewed claim to refresh: the item with a longer ttl
+ *
+ * A claim to refresh ends with the item that it names. So WRITE also gets the item when it renews
+ * the claim; if another is there, the claim is given back.
  *
  * Only a compare-and-set of what was claimed ends a claim. A set would store a value after a
  * forget. So would an add after the claim has vanished: a forget may have deleted the claim. */
@@ -31,7 +35,8 @@ struct mcds__cache_put {
     bool doubt;       /* the reply to a write was lost */
     bool is_renewed;
     uint8_t writes;
-    uint64_t id; /* of what is written */
+    uint64_t id;      /* of what is written */
+    int64_t asked_ns; /* when it was written last */
     mcds_cas_token cas;
     uint64_t ttl_ms;
     int result; /* of a value that the store has refused */
@@ -40,6 +45,7 @@ struct mcds__cache_put {
     struct mcds__key item_key;
     struct mcds__cache_transfer transfer;
     mcds_buffer bytes;
+    mcds_buffer kept; /* the item, for KEEP */
     mcds_request requests[2];
     uint8_t free_value[64];
 };

@@ -44,7 +44,8 @@ static void cache_item_put_head(uint8_t *at, const struct mcds__cache_item *item
     mcds__put_u64(at + 2, item->id);
     mcds__put_u64(at + 10, (uint64_t)item->made_ms);
     mcds__put_u64(at + 18, (uint64_t)item->fresh_till_ms);
-    mcds__put_u64(at + 26, (uint64_t)item->shown_till_ms);
+    mcds__put_u64(at + 26, mcds__cache_item_answers(item) ? (uint64_t)item->shown_till_ms
+                                                          : item->base_id);
     mcds__put_u32(at + 34, item->cost_ms);
     at[38] = item->failures;
     at[39] = item->tag_count;
@@ -134,7 +135,9 @@ bool mcds__cache_item_decode(mcds_bytes bytes, mcds_bytes key, struct mcds__cach
     item->id = mcds__get_u64(at + 2);
     item->made_ms = (int64_t)mcds__get_u64(at + 10);
     item->fresh_till_ms = (int64_t)mcds__get_u64(at + 18);
-    item->shown_till_ms = (int64_t)mcds__get_u64(at + 26);
+    uint64_t till = mcds__get_u64(at + 26);
+    item->shown_till_ms = mcds__cache_item_answers(item) ? (int64_t)till : 0;
+    item->base_id = mcds__cache_item_answers(item) ? 0 : till;
     item->cost_ms = mcds__get_u32(at + 34);
     item->failures = at[38];
     item->tag_count = at[39];

@@ -2,8 +2,9 @@
  *
  * Payload of the frame (type 'C', version 1):
  *
- *   kind u8 | held u8 | id u64 | made u64 | fresh till u64 | shown till u64 | cost u32
- *   | failures u8 | tags u8 | generation of the cache u64
+ *   kind u8 | held u8 | id u64 | made u64 | fresh till u64
+ *   | shown till u64; of FILLING and FAILED: base u64 | cost u32 | failures u8 | tags u8
+ *   | generation of the cache u64
  *   | (length u8, the tag as its key has it, its generation u64)*
  *   | VALUE: the value   PIECES: life u64, length u64, length of a piece u32, CRC-32C over all
  *     bytes u32   FAILED: a sentence
@@ -44,7 +45,9 @@ struct mcds__cache_item {
     uint64_t id; /* random, new with each write */
     int64_t made_ms;
     int64_t fresh_till_ms;
-    int64_t shown_till_ms;
+    int64_t shown_till_ms; /* of an answer */
+    uint64_t
+        base_id; /* under the key of a refresh: of the answer that is filled again; else 0 */
     uint32_t cost_ms;
     uint8_t failures;
     uint8_t tag_count;
