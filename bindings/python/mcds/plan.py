@@ -11,7 +11,7 @@ import datetime
 import inspect
 import operator
 from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable, Iterator,
-                    Mapping, Optional, ParamSpec, Tuple, TypeGuard, TypeVar, Union)
+                    Mapping, NoReturn, Optional, ParamSpec, Tuple, TypeGuard, TypeVar, Union)
 
 from ._binding import ffi, lib
 from .arguments import (Misfit, NotBytes, NotUnicode, check_elements, fitting, is_integer, located, located_opening,
@@ -99,13 +99,7 @@ class Plan(Generic[T]):
         try:
             return self.take(self.call(*self.arguments), self.out)
         except BaseException as error:
-            failure = self.failure(error)
-            try:
-                if failure is not error:
-                    raise failure from None
-                raise
-            finally:
-                del failure  # its traceback refers to this frame
+            self.raise_failure(error)
 
     def run(self, structure: Any) -> int:
         """The result code. Signals are handled meanwhile; a handler that raises ends the wait. So does the
@@ -184,6 +178,16 @@ class Plan(Generic[T]):
         elif isinstance(error, REFUSALS) and build is not None:  # of what a function has returned
             return located(error, build, structure, args, kwargs)
         return error
+
+    def raise_failure(self, error: BaseException) -> NoReturn:
+        """Raise what the caller gets for the exception of this plan that is being handled."""
+        failure = self.failure(error)
+        try:
+            if failure is not error:
+                raise failure from None
+            raise
+        finally:
+            del error, failure  # their tracebacks refer to this frame
 
     def place(self) -> Tuple[str, str, str]:
         """The noun, the name of the structure, and the method."""
@@ -295,13 +299,7 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
             if plan.is_in_doubt(code) or not isinstance(error, Error):
                 plan.end_claim(code)
             plan.made_by = (self, build, args, kwargs)
-            failure = plan.failure(error)
-            try:
-                if failure is not error:
-                    raise failure from None
-                raise
-            finally:
-                del failure  # its traceback refers to this frame
+            plan.raise_failure(error)
 
     return method
 
