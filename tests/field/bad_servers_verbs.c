@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bad_servers.h"
+#include "field/field.h"
 #include "support/no_database.h"
 #include "support/pass_over.h"
 
@@ -202,15 +203,6 @@ static int queue_count(struct handles *on)
     return mcds_queue_count(on->queue, &counts);
 }
 
-static int semaphore_hold(struct handles *on)
-{
-    mcds_permit permit = MCDS_PERMIT_INIT;
-    int result = mcds_semaphore_try_acquire(on->semaphore, &permit);
-    if (result == MCDS_OK)
-        result = mcds_semaphore_renew(on->semaphore, &permit);
-    return result == MCDS_OK ? mcds_semaphore_release(on->semaphore, &permit) : result;
-}
-
 static int cache_fill(struct handles *on)
 {
     mcds_cache_claim claim = MCDS_CACHE_CLAIM_INIT;
@@ -231,6 +223,7 @@ VERB(once_forget, mcds_once_forget(on->once, word))
 VERB(queue_push, mcds_queue_push(on->queue, word, 0))
 VERB(queue_push_dead, mcds_queue_push_dead(on->queue, word, 1))
 VERB(queue_drop, mcds_queue_drop(on->queue))
+VERB(semaphore_hold, field_use_permit(on->semaphore))
 VERB(semaphore_resize, mcds_semaphore_resize(on->semaphore, 60, NULL))
 VERB(semaphore_drop, mcds_semaphore_drop(on->semaphore))
 VERB(cache_forget, mcds_cache_forget(on->cache, word))

@@ -138,6 +138,7 @@ VERB(queue_push_dead, mcds_queue_push_dead(on->queue, word, 1))
 VERB(queue_count, mcds_queue_count(on->queue, &counts))
 VERB(queue_scan, mcds_queue_scan(on->queue, 0, pass_job, NULL))
 VERB(queue_dead, mcds_queue_dead(on->queue, 0, pass_job, NULL))
+VERB(semaphore_cycle, field_use_permit(on->semaphore))
 VERB(cache_expire, mcds_cache_expire(on->cache, word))
 VERB(cache_forget, mcds_cache_forget(on->cache, word))
 VERB(cache_forget_tag, mcds_cache_forget_tag(on->cache, word))
@@ -165,15 +166,6 @@ static int lock_cycle(struct handles *on)
     if (result == MCDS_OK)
         result = mcds_lock_renew(on->lock, &lease);
     return result == MCDS_OK ? mcds_lock_release(on->lock, &lease) : result;
-}
-
-static int semaphore_cycle(struct handles *on)
-{
-    mcds_permit permit = MCDS_PERMIT_INIT;
-    int result = mcds_semaphore_try_acquire(on->semaphore, &permit);
-    if (result == MCDS_OK)
-        result = mcds_semaphore_renew(on->semaphore, &permit);
-    return result == MCDS_OK ? mcds_semaphore_release(on->semaphore, &permit) : result;
 }
 
 static int queue_cycle(struct handles *on)

@@ -1,10 +1,12 @@
-/* The rounds of a field test: FIELD_ROUNDS or the usual number; plain sockets. */
+/* The rounds of a field test: FIELD_ROUNDS or the usual number; plain sockets; the life of a permit. */
 #ifndef MCDS_TESTS_FIELD_FIELD_H
 #define MCDS_TESTS_FIELD_FIELD_H
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+
+#include "mcds.h"
 
 static inline unsigned field_number(const char *variable, unsigned usual)
 {
@@ -30,6 +32,16 @@ static inline void field_send_all(int socket, const char *bytes, size_t length)
         bytes += sent;
         length -= (size_t)sent;
     }
+}
+
+/* Acquires, renews and releases a permit. Returns the first result that is not OK. */
+static inline int field_use_permit(mcds_semaphore *semaphore)
+{
+    mcds_permit permit = MCDS_PERMIT_INIT;
+    int result = mcds_semaphore_try_acquire(semaphore, &permit);
+    if (result == MCDS_OK)
+        result = mcds_semaphore_renew(semaphore, &permit);
+    return result == MCDS_OK ? mcds_semaphore_release(semaphore, &permit) : result;
 }
 
 #endif
