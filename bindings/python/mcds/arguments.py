@@ -15,7 +15,7 @@ from .handle import new_place
 from .helping import name_of, with_method
 from .wording import OPTIONS
 
-#: Types that hold other things than integers.
+#: Types of C that do not hold integers.
 OTHERS = ("_Bool", "char", "float", "double")
 
 #: A value with its name and its type of C.
@@ -26,7 +26,7 @@ class Misfit(str):
     """What an argument must be: the message of a TypeError or a ValueError, before the structure is known."""
 
     def reason(self, called: Callable[..., Any], *given: Any) -> str:
-        """What is wrong, with the argument."""
+        """What is wrong, with the name of the argument if it can be found."""
         return self
 
     def located(self, error: Exception, noun: str, name: str, verb: str, reason: str) -> Exception:
@@ -48,8 +48,8 @@ class NoData(Misfit):
         return said
 
     def reason(self, called: Callable[..., Any], *given: Any) -> str:
-        """With the argument that it is, or that has it. `given`: the first argument, the others, and those
-        with a name."""
+        """Names the argument that is `data`, or the list that has it. `given`: the first argument of the call,
+        a tuple of the other ones, and a dict of those that were passed by name."""
         if len(given) < 3:
             return self
         arguments = inspect.signature(called).bind(given[0], *given[1], **given[2]).arguments
@@ -62,7 +62,7 @@ class NoData(Misfit):
 
 
 class NotBytes(NoData):
-    """The message of a TypeError for what is neither bytes nor str."""
+    """The message of a TypeError for a value that is neither bytes nor str."""
 
     @classmethod
     def error(cls, data: object) -> TypeError:
@@ -88,13 +88,13 @@ class NotUnicode(NoData):
 
 
 def misfit_of(error: Exception) -> Optional[Misfit]:
-    """What the error says about an argument; None: it is another error."""
+    """The message of an error about an argument. None: the error has another cause."""
     said = error.args[0] if error.args else None
     return said if isinstance(said, Misfit) else None
 
 
 def located(error: Exception, build: Callable[..., Any], structure: Any, *given: Any) -> Exception:
-    """The error with the structure, the method that makes a plan, and its argument."""
+    """The error with the structure, the method `build`, and the argument in its message."""
     said = misfit_of(error)
     if said is not None:
         opened = structure._opened
@@ -109,7 +109,7 @@ def is_integer(value: object) -> bool:
 
 
 def as_integer(value: SupportsIndex, name: str, must: str = "must be") -> int:
-    """The argument `name`, an integer. C would take the result of __int__ too."""
+    """The argument `name`, an integer. cffi would accept the result of __int__ too."""
     if isinstance(value, int):
         return value
     if not is_integer(value):
@@ -118,7 +118,8 @@ def as_integer(value: SupportsIndex, name: str, must: str = "must be") -> int:
 
 
 def check_elements(elements: object, name: str, must: str = "must be") -> None:
-    """Refuse the argument `name` if it is not iterable, or if it is one str or bytes: its letters are not meant."""
+    """Refuse the argument `name` if it is not iterable, or if it is one str or bytes. The elements of these
+    are letters or numbers, which no caller means."""
     is_text = isinstance(elements, (str, bytes, bytearray, memoryview))
     if is_text or not (hasattr(type(elements), "__iter__") or hasattr(type(elements), "__getitem__")):
         raise TypeError(Misfit(f"{name} {must} several bytes or str, such as a list of them, "
@@ -127,7 +128,8 @@ def check_elements(elements: object, name: str, must: str = "must be") -> None:
 
 def located_opening(error: Exception, opener: Callable[..., Any], runner: Any, args: Tuple[Any, ...],
                     kwargs: Mapping[str, Any]) -> Exception:
-    """The error with the structure that was to be opened, if it has a name."""
+    """The error of a call that opens a structure. Its message names the structure, unless the name is the bad
+    argument."""
     said = misfit_of(error)
     if said is None:
         return with_method(error, type(runner), opener) if isinstance(error, TypeError) else error
@@ -136,32 +138,32 @@ def located_opening(error: Exception, opener: Callable[..., Any], runner: Any, a
     if not isinstance(name, (str, bytes, bytearray, memoryview)):
         return type(error)(reason)
     noun = opener.__name__.removeprefix("open_")
-    if not hasattr(lib, f"mcds_{noun}_open"):  # a form of another one
+    if not hasattr(lib, f"mcds_{noun}_open"):  # a form of a structure: its module has the noun
         noun = opener.__module__.rpartition(".")[2]
     encoded = name.encode(errors="backslashreplace") if isinstance(name, str) else bytes(name)
     return said.located(error, noun, shown_name(encoded), "", reason)
 
 
 def of_noun(error: Exception, noun: str, verb: str = "") -> Exception:
-    """The error of an argument of a store, or of what has no name."""
+    """The error with the noun in its message: for a store, and for objects that have no name."""
     said = misfit_of(error)
     return error if said is None else said.located(error, noun, "", verb, said)
 
 
 def check_function(function: object, name: str) -> None:
-    """Refuse the argument `name` before a call that would run it."""
+    """Refuse the argument `name` if it is not a function, before the call that would run it."""
     if not callable(function):
         raise TypeError(Misfit(f"{name} must be a function, not {type(function).__name__}"))
 
 
 def check_awaitable(returned: object, function: str) -> None:
-    """Refuse what a function of an event loop has returned, if that cannot be awaited."""
+    """Refuse the result of a function that an event loop runs, if it cannot be awaited."""
     if not inspect.isawaitable(returned):
         raise TypeError(Misfit(f"{function} must return an awaitable, not {type(returned).__name__}"))
 
 
 def check_type(value: object, kind: type, name: str) -> None:
-    """Refuse an argument that is no object of this class of the package."""
+    """Refuse the argument `name` if it is not an object of the class `kind`."""
     if not isinstance(value, kind):
         raise TypeError(Misfit(f"{name} must be a {kind.__name__.removesuffix('Base')}, "
                                f"not {type(value).__name__}"))
@@ -187,7 +189,7 @@ class Outside(NamedTuple):
 
 
 def range_of(kind: Any) -> Optional[Tuple[int, int]]:
-    """The least and the largest integer of a type; None: it is not a type of integers."""
+    """The least and the largest integer of a type. None: the type does not hold integers."""
     if kind.kind not in ("primitive", "enum") or kind.cname in OTHERS:
         return None
     bits = 8 * ffi.sizeof(kind)
@@ -197,7 +199,7 @@ def range_of(kind: Any) -> Optional[Tuple[int, int]]:
 
 
 def leaves(name: str, kind: Any, value: Any) -> Iterator[Typed]:
-    """The value, or those inside of an array or a struct."""
+    """The value, or each value inside an array or a struct."""
     if kind.kind == "array" and isinstance(value, (list, tuple)):
         for one in value:
             yield from leaves(name, kind.item, one)
@@ -213,7 +215,7 @@ def leaves(name: str, kind: Any, value: Any) -> Iterator[Typed]:
 
 
 def outside(values: Iterable[Typed]) -> Optional[Outside]:
-    """The first number that its type cannot hold."""
+    """The first number that does not fit its type."""
     for name, kind, value in (leaf for one in values for leaf in leaves(*one)):
         span = range_of(kind)
         if span is not None and is_integer(value) and not span[0] <= operator.index(value) <= span[1]:
@@ -222,8 +224,8 @@ def outside(values: Iterable[Typed]) -> Optional[Outside]:
 
 
 def fitting(kind: Any, value: Any) -> Any:
-    """The value with an end of the range of its type in place of each number that is outside: with the
-    largest if the type has no sign, because 0 often selects a default."""
+    """The value, with each number that does not fit its type replaced by an end of the range of the type. For
+    a type without a sign this is the largest number, because 0 often selects a default."""
     if kind.kind == "array" and isinstance(value, (list, tuple)):
         return [fitting(kind.item, one) for one in value]
     if kind.kind == "struct" and isinstance(value, dict):
@@ -238,7 +240,7 @@ def fitting(kind: Any, value: Any) -> Any:
 
 
 def calls_back(options: Any) -> bool:
-    """Whether C calls a function of the program."""
+    """Whether the options have a function that C calls."""
     return options is not None and any(
         field.type.kind == "pointer" and field.type.item.kind == "function"
         for _, field in ffi.typeof(options).item.fields)
@@ -246,9 +248,10 @@ def calls_back(options: Any) -> bool:
 
 def narrowed(found: Outside, noun: str, options: Any, call: Any = None,
              arguments: Tuple[Any, ...] = ()) -> Outside:
-    """The same with the range of the library, if that is narrower than the range of the type.
+    """`found` with the range that the library accepts, if it is narrower than the range of the type.
 
-    An empty store in memory is asked, with numbers that fit. So nothing changes.
+    The call is made on an empty store in memory, with numbers that fit their types. Its refusal has the
+    range. So the caller's store is not changed.
     """
     if calls_back(options):
         return found

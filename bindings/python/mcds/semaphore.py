@@ -15,7 +15,7 @@ from .plan import (NOT_FOUND, Bytes, Plan, Seconds, as_short_option_ms, awaited,
                    started, take_found, waiting)
 from .stream import collect_holder, new_buffer, records
 
-#: More than all holders take.
+#: Bytes of a buffer that has room for the records of all holders.
 PART = 1 << 16
 
 CALLS = Calls("semaphore", "mcds_permit *", lib.mcds_semaphore_remaining_ms,
@@ -46,7 +46,7 @@ class PermitHolder:
 def open_semaphore(core: Core, name: Bytes, permits: int = 0, *, ttl: Optional[Seconds] = None,
                    label: Bytes = b"", wait: Optional[Seconds] = None,
                    renew: bool = True) -> Opened:
-    """A semaphore: at most `permits` holders (1 to 60) at a time; the other options are as of a lock.
+    """A semaphore: at most `permits` holders (1 to 60) at a time; the other options are those of a lock.
 
     permits  the first acquisition makes the semaphore with this number; 0: it must exist
 
@@ -77,7 +77,7 @@ class Permit(Lease):
 
     @property
     def slot(self) -> int:
-        """From 0; that of no other holder."""
+        """The number of the permit, from 0. No other holder has it."""
         return int(self._held.slot)
 
 
@@ -92,7 +92,7 @@ class AioPermit(AioLease):
 
     @property
     def slot(self) -> int:
-        """From 0; that of no other holder."""
+        """The number of the permit, from 0. No other holder has it."""
         return int(self._held.slot)
 
 
@@ -116,7 +116,7 @@ def take_above(code: int, out: Any) -> int:
 
 class SemaphorePlans(Leased):
     _calls = CALLS
-    _absent = "there is none; name permits to make it"
+    _absent = "there is none; make it with permits=N"
 
     def _new(self, held: Any) -> Any:
         return Permit(self._opened, held)
@@ -135,7 +135,7 @@ class SemaphorePlans(Leased):
                     (self._opened.handle, collect_holder, buffer), take_holders, buffer)
 
     def _resize(self, permits: int) -> Plan[int]:
-        """Change the number of permits. Returns how many holders are left in slots above it."""
+        """Change the number of permits. Returns how many holders still have a slot above it."""
         out = ffi.new("uint32_t *")
         return Plan(lib.mcds_semaphore_resize, lib.mcds_semaphore_resize_start,
                     (self._opened.handle, as_integer(permits, "permits"), out), take_above, out)
