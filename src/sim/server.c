@@ -9,7 +9,7 @@
 
 #define DOWN_MS_MAX 4000
 #define HOLD_MS_MAX 3000
-/* Nothing else happens at such a time, so what has waited stays in order. */
+/* No other event is at this part of a millisecond, so requests that waited keep their order. */
 #define HOLD_ODD_NS 500
 
 uint32_t mcds__sim_server_of(const mcds_sim *sim, const mcds_request *request)
@@ -49,8 +49,8 @@ bool mcds__sim_evict(mcds_sim *sim, mcds_bytes key)
     return mcds__keyspace_evict(sim->servers[0].keyspace, key, mcds__hash(KEYSPACE_SEED, key));
 }
 
-/* It restarts, or where it may not lose its keys becomes unreachable. One of several servers stays
- * away for a while in both cases. */
+/* The server restarts empty, or loses its connections where it must keep its keys. If there are
+ * several servers, it then cannot be reached for a while. */
 static void go_down(mcds_sim *sim, uint32_t server)
 {
     struct mcds__sim_server *own = &sim->servers[server];
@@ -89,7 +89,7 @@ static bool inject(mcds_sim *sim, uint32_t server)
     return restarts;
 }
 
-/* memcached's clock counts whole seconds and ticks in a phase of its own. */
+/* The clock of memcached counts whole seconds. Its ticks have another phase than the true time. */
 static int64_t server_ms(const mcds_sim *sim, const struct mcds__sim_server *server)
 {
     int64_t now_ns = server->stalled ? server->stalled_ns : sim->now_ns;
@@ -134,7 +134,7 @@ uint64_t mcds__sim_token_of(mcds_sim *sim, uint32_t server, mcds_bytes key)
 bool mcds__sim_serve(mcds_sim *sim, uint32_t server, mcds_request *request, mcds_buffer *values)
 {
     bool disconnects = inject(sim, server);
-    /* What was on its way does not reach the server that has begun again. */
+    /* The request was in flight, and does not reach the server that has restarted. */
     if (disconnects && sim->server_count > 1)
         request->reply.outcome = MCDS_OUT_UNKNOWN;
     else

@@ -1,8 +1,10 @@
-/* Counters with copies in a simulated world of several servers: whatever happens to a minority of
- * the servers, each acknowledged addition is counted once, and what a get has shown stays.
+/* Counters with copies in a simulated world of several servers. Whatever happens to a minority of
+ * the servers, each acknowledged addition is counted once, and what a get has shown is in each
+ * later get.
  *
- * The additions of a run are different powers of 4. So a value is a set: the digit of an addition is
- * 1 if it is counted, and any other digit shows that it was counted twice. */
+ * The additions of a run are different powers of 4. So each addition has its own digit of the
+ * value in base 4: 1 if the addition is counted, 0 if not. A larger digit shows that it was counted
+ * twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +20,7 @@
 #define CLIENTS_MAX 3
 #define CLIENTS play_clients(CLIENTS_MAX)
 #define CALLS 18
-/* Where all clients begin together: when, and within which time. */
+/* In some runs all clients begin at about the same time: this time, and up to so much later. */
 #define TOGETHER_NS (60 * NS_PER_MS)
 #define TOGETHER_WITHIN_US 3000
 #define ADDS_MAX 30
@@ -28,18 +30,18 @@
 #define LOSE_PPM 1500
 #define HOLD_PPM 300
 #define EVICT_PPM 500
-/* Of the exhaustive scheduler: delays and faults in one run. */
+/* Largest number of delays and faults in one run of the exhaustive scheduler. */
 #define DEVIATIONS 2
 
 enum { TAG_ADD = 1, TAG_GET, TAG_SLEPT };
 
 struct setting {
     uint32_t copies;
-    bool loses;      /* servers restart empty: a minority, with those that no get has filled */
-    bool loses_most; /* any number of servers, at any time, and single keys */
+    bool loses;      /* servers restart empty; at most a minority is empty at any time */
+    bool loses_most; /* any server restarts empty at any time, and single keys are lost */
 };
 
-/* Sets of additions. */
+/* What all clients have done and seen. `begun` to `shown` are sets of additions. */
 struct ledger {
     const struct setting *setting;
     mcds_sim *sim;
@@ -47,13 +49,13 @@ struct ledger {
     uint64_t begun;
     uint64_t acknowledged;
     uint64_t refused;
-    uint64_t shown; /* by some get, and certainly in the store */
+    uint64_t shown; /* by a get, and not only pending in its handle */
     uint64_t gets;
     uint64_t waits; /* gets and additions without a majority */
     const char *wrong;
 };
 
-/* What was so when a get began. */
+/* The state when a get began. */
 struct before {
     uint64_t kept;
     uint64_t pending;
@@ -88,7 +90,7 @@ static mcds_counter *copies_open(mcds_sim_client *client, const struct setting *
     return counter;
 }
 
-/* Servers that have no head, and so lack what a get has to fill. `lost` counts in any case. */
+/* The number of servers without a head, which a get has to fill. Counts `lost` in any case. */
 static uint32_t count_empty(const struct ledger *ledger, uint32_t lost)
 {
     uint32_t count = 0;
@@ -102,7 +104,7 @@ static uint32_t count_empty(const struct ledger *ledger, uint32_t lost)
     return count;
 }
 
-/* Whether this server may return empty now. */
+/* Whether this server may restart empty now. */
 static bool copies_may_forget(void *context, uint32_t server)
 {
     const struct ledger *ledger = context;
@@ -119,13 +121,13 @@ static void look_before(struct process *process)
                               .pending = process->pending};
 }
 
-/* What a get must show. */
+/* The additions that the value of a get must have. */
 static uint64_t must_show(const struct ledger *ledger, const struct before *before)
 {
     return ledger->setting->loses_most ? 0 : before->kept;
 }
 
-/* NULL, or what is wrong with the value that a get returned. */
+/* What is wrong with the value that a get returned; NULL: nothing. */
 static const char *judge_value(const struct ledger *ledger, const struct before *before,
                                const mcds_counter_value *value)
 {
@@ -255,7 +257,7 @@ static void copies_begin(struct process *process, mcds_sim_client *client)
         mcds_counter_get_start(process->counter, &process->value, pipeline, TAG_GET), MCDS_OK);
 }
 
-/* So that some read the counter while others make it. */
+/* Then some clients read the counter while others make it. */
 static void wait_for_others(struct process *process, mcds_sim_client *client)
 {
     int64_t within_ns = (int64_t)copies_roll(process, TOGETHER_WITHIN_US) * 1000;
@@ -274,7 +276,7 @@ static void copies_program(void *context, mcds_sim_client *client, const mcds_co
         copies_begin(process, client);
 }
 
-/* The view of a new handle. */
+/* A get by a new handle. */
 static void get_afresh(struct ledger *ledger, mcds_sim_client *client)
 {
     struct process process = {.ledger = ledger};
@@ -289,7 +291,8 @@ static void get_afresh(struct ledger *ledger, mcds_sim_client *client)
     mcds_counter_close(counter);
 }
 
-/* All servers are back. A new handle reads the counter, and again after each has returned empty. */
+/* All servers work again. A new handle reads the counter. Then each server restarts empty, one
+ * after the other, and a new handle reads the counter after each. */
 static void judge_end(struct ledger *ledger, mcds_sim_client *client)
 {
     get_afresh(ledger, client);
@@ -383,14 +386,15 @@ static void two_of_five_return_empty(void **state)
     copies_run_many(100, (struct setting){.copies = 5, .loses = true});
 }
 
-/* Beyond the promise: additions may be missing, but none is counted twice. */
+/* The promise does not cover this: additions may be missing. But none is counted twice. */
 static void a_majority_that_is_lost_adds_nothing(void **state)
 {
     (void)state;
     copies_run_many(150, (struct setting){.copies = 3, .loses_most = true});
 }
 
-/* A slot was on one server, which then did not answer: the others that lack it have lost nothing. */
+/* Only one server has a slot, and then does not answer. The other servers never had it, so they
+ * have not lost it. */
 static void a_slot_of_one_server_is_no_loss(void **state)
 {
     struct setting setting = {.copies = 3};

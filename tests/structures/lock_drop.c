@@ -1,4 +1,4 @@
-/* Lock: drop: what is erased, what is refused, and the fences after it. */
+/* The drop of a lock: what it erases, what it refuses, and the fences of later holders. */
 #include <inttypes.h>
 
 #include "structures/lock_cases.h"
@@ -21,7 +21,7 @@ static bool seek(void *context, const mcds_listed *listed)
     return true;
 }
 
-/* As if the lock had been made so long ago. */
+/* Stores the fence of a lock that was made so long ago. */
 static void age_fence(struct suite *suite, const struct rivals *r, int64_t age_ms)
 {
     char text[32];
@@ -52,7 +52,8 @@ void drop_leaves_nothing(struct suite *suite)
     close_rivals(&r);
 }
 
-/* Machines whose clocks are slow begin above it nevertheless. */
+/* A drop leaves a young fence in the store until it ends. So a machine whose clock is slow gets a
+ * larger fence. */
 void a_young_fence_ends_by_itself(struct suite *suite)
 {
     struct rivals r;
@@ -99,7 +100,8 @@ void a_held_lock_is_not_dropped(struct suite *suite)
     close_rivals(&r);
 }
 
-/* By a machine whose clock was ahead; a clock that is right would begin below it. */
+/* A machine whose clock was ahead has made the fence. Without it, a machine whose clock is right
+ * would get a smaller one. */
 void a_fence_ahead_of_the_clock_stays(struct suite *suite)
 {
     struct rivals r;
@@ -116,7 +118,7 @@ void a_fence_ahead_of_the_clock_stays(struct suite *suite)
     close_rivals(&r);
 }
 
-/* No holder has had such a number, so nothing depends on it. */
+/* No holder has had such a fence, so later fences may be smaller. */
 void a_number_that_is_no_fence_is_dropped(struct suite *suite)
 {
     static const char *const forged[] = {"18446744073709551615", "18446744073709551613",
@@ -147,8 +149,8 @@ static void check_clock_refused(struct suite *suite, struct rivals *r)
     assert_int_equal(r->lease.state, 0);
 }
 
-/* Few numbers follow a fence from such a clock. What was acquired before can be renewed, released
- * and dropped. */
+/* Only a few numbers are larger than a fence from such a clock. A lock that was acquired before can
+ * be renewed, released and dropped. */
 void a_clock_after_2190_acquires_nothing(struct suite *suite)
 {
     static const int64_t clocks_ms[] = {INT64_C(7000000000001), INT64_MAX / 1000000 - 60000};

@@ -1,5 +1,6 @@
-/* A key that many short-lived handles change: it remembers them for a shorter time before it becomes
- * too large. A change whose time is before the floor is refused or in doubt, and counts at most once. */
+/* Many short-lived handles change one key. Before the key becomes too large, it remembers each
+ * handle for a shorter time. A change whose time is before the floor is refused or in doubt, and
+ * counts at most once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,22 +17,22 @@
 #include "support/hooked_backend.h"
 #include "support/map_record.h"
 
-/* A sixteenth of the most that a server accepts by default, and of 100 000 handles. */
+/* A sixteenth of the largest value that a server accepts by default, and of 100 000 handles. */
 #define VALUE_MAX 65536
 #define HANDLES 6250
 #define WITHIN_S (11 * 60)
 #define ELEMENTS 10
-/* The reply to each such append is lost. */
+/* Of so many appends, one reply is lost. */
 #define LOST_EVERY 50
-/* More than the key takes at once. */
+/* More handles than the key can remember at once. */
 #define BURST 3000
 #define FORGOTTEN_AFTER_S 100
-/* A clock that is this slow is refused only while many handles change the key. */
+/* A clock that is slow by so much is refused only while many handles change the key. */
 #define SLOW_S 400
 #define SOME 100
-#define KEPT_S 600 /* without pressure */
+#define KEPT_S 600 /* for so long the key remembers a handle, if few handles change it */
 #define FLOOR_UNIT_S MCDS__MAP_FLOOR_UNIT_S
-#define WRITER_BYTES 30 /* with the id of its only change */
+#define WRITER_BYTES 30 /* the record of a handle with the id of its only change */
 #define MEDIAN_S (INT64_C(26562500) * FLOOR_UNIT_S)
 #define YEAR_LATER_S (MEDIAN_S + 366 * 86400)
 #define KEY ((mcds_bytes){"d:s1:t:1", 8})
@@ -45,12 +46,12 @@ struct world {
     mcds_store *store;
     uint32_t appends;
     uint32_t lost_every; /* 0: no reply is lost */
-    uint32_t lost_most;  /* replies */
-    size_t largest;      /* value that was appended to */
-    mcds_command meets;  /* an append, or a read after it */
-    uint32_t others;     /* handles that then change the key; 0: none */
+    uint32_t lost_most;  /* at most so many more replies are lost */
+    size_t largest;      /* the largest length of a value before an append */
+    mcds_command meets;  /* the others change the key at an append, or at a read after it */
+    uint32_t others;     /* the number of these handles; 0: none */
     bool has_appended;
-    int64_t later_s; /* so much later, by their clocks */
+    int64_t later_s; /* their clocks are ahead by so much */
 };
 
 static void count_up(struct world *world, uint32_t handles, int64_t within_s);
@@ -76,7 +77,8 @@ static bool append(struct world *world, mcds_request *request)
     return true;
 }
 
-/* Others change the key after the first append that is stored, before its reply or the next read. */
+/* After the first append that is stored, and before its reply or the next read, other handles
+ * change the key. */
 static bool watch(void *context, mcds_request *request)
 {
     struct world *world = context;
@@ -187,7 +189,7 @@ static void many_handles_change_a_key(void **state)
     }
 }
 
-/* Handles that come at once fill the key. It takes changes again when they are old. */
+/* Many handles that come at once fill the key. It accepts changes again when they are old. */
 static void a_burst_is_forgotten(void **state)
 {
     static struct world world;
@@ -205,12 +207,12 @@ static void a_burst_is_forgotten(void **state)
     end(&world);
 }
 
-/* What is refused is not there. A lost reply leaves no doubt if the value holds all copies, which are
- * void. */
+/* A refused change does not count. If its reply is lost, the change is not in doubt either: the
+ * value still has each copy of it, and each copy is void. */
 static void check_refused(struct world *world, int64_t slow_s)
 {
     bool compares = world->backend.features ==
-                    MCDS_CAS_NUMBERS; /* so its first append is refused */
+                    MCDS_CAS_NUMBERS; /* so the first append is refused */
     world->fake.wall_ns -= slow_s * NS_PER_S;
     for (int reads = 0; reads < 2; reads++) {
         assert_int_equal(count_by_a_handle(world, mcds_text(OWN), reads != 0), MCDS_IO);
@@ -255,7 +257,7 @@ static void a_slow_clock_is_refused_under_pressure(void **state)
     }
 }
 
-/* Handles change the key at another time of the clock, in the middle of a request. */
+/* At the next request with this command, other handles change the key. Their clocks are ahead. */
 static void meet(struct world *world, mcds_command command, uint32_t others, int64_t later_s)
 {
     world->meets = command;
@@ -264,7 +266,7 @@ static void meet(struct world *world, mcds_command command, uint32_t others, int
     world->later_s = later_s;
 }
 
-/* Some handles have changed the key. This clock is slow by all that they let pass, but for seconds. */
+/* Some handles have changed the key. Then this clock is set back, almost to the floor. */
 static void begin_slow(struct world *world, uint32_t features)
 {
     begin(world, features);
@@ -273,7 +275,7 @@ static void begin_slow(struct world *world, uint32_t features)
     world->fake.wall_ns -= (KEPT_S - 2) * NS_PER_S;
 }
 
-/* The change counts. Then the floor rises above its time, before the key is read. */
+/* The change counts. Before the key is read, the floor rises above the time of the change. */
 static void what_counts_is_not_refused(void **state)
 {
     static struct world world;
@@ -306,7 +308,8 @@ static void what_is_forgotten_is_in_doubt(void **state)
         }
 }
 
-/* The floor of a key that SOME writers have changed at MEDIAN_S, if their records have this room. */
+/* The floor of a key that SOME writers have changed at MEDIAN_S, if the key has `room` bytes for
+ * their records. */
 static uint32_t floor_of(size_t room, int64_t now_s)
 {
     struct fake_env fake;
@@ -345,8 +348,8 @@ static uint32_t unit_of(int64_t second)
     return (uint32_t)(second - second % FLOOR_UNIT_S);
 }
 
-/* The last level alone depends on the clock of the machine that rewrites the key, and not beyond the
- * next unit. */
+/* Only the highest floor depends on the clock of the machine that rewrites the key. It is at most
+ * one unit after the median. */
 static void the_floor_rises_with_the_writers(void **state)
 {
     const size_t length = SOME * WRITER_BYTES;

@@ -16,11 +16,11 @@
 #include "store/store.h"
 #include "support/fake_server.h"
 
-/* More than a link holds ready to be sent. */
+/* LARGE_COUNT values of LARGE bytes are more than a link keeps ready to be sent. */
 #define LARGE 1000000
 #define LARGE_COUNT 8
 #define PATIENCE_MS 10000
-/* A call that does not end: the program is killed. */
+/* A call that has not ended by then never does: the program is killed. */
 #define HANG_S 120
 
 static int64_t in_ms(int64_t ms)
@@ -61,7 +61,7 @@ static mcds_outcome ask(mcds_store *store, mcds_request *requests, uint32_t coun
         FAKE_EXPECT, "version\r\n"                                                             \
     }
 
-/* The server behind the proxy may be another one from then on. */
+/* After an error, the proxy may send requests to another server. */
 static void no_token_outlives_trouble_behind_a_proxy(void **state)
 {
     (void)state;
@@ -72,7 +72,7 @@ static void no_token_outlives_trouble_behind_a_proxy(void **state)
         {FAKE_SEND, "VALUE k 0 1 5\r\n1\r\nEND\r\n"},
         {FAKE_EXPECT, "set x 0 0 1\r\n1\r\n"},
         {FAKE_SEND, "SERVER_ERROR Connection refused\r\n"},
-        {FAKE_QUIET, NULL}, /* the cas is not sent */
+        {FAKE_QUIET, NULL}, /* the client does not send the cas */
         {FAKE_STALL, NULL},
         {FAKE_END, NULL},
     };
@@ -88,7 +88,8 @@ static void no_token_outlives_trouble_behind_a_proxy(void **state)
     close_store(store, server);
 }
 
-/* A server that does not read a value that it refuses takes it for commands, and answers them. */
+/* A server that refuses a value may not read it. It then takes the value for commands and answers
+ * them. */
 static void an_error_after_trouble_may_answer_something_else(void **state)
 {
     (void)state;
@@ -112,7 +113,7 @@ static void an_error_after_trouble_may_answer_something_else(void **state)
     close_store(store, server);
 }
 
-/* A line too much at the beginning is not the answer to the first request. */
+/* The server sends a line too many at the beginning. It is not the answer to the first request. */
 static void what_was_not_asked_answers_nothing(void **state)
 {
     (void)state;
@@ -131,7 +132,7 @@ static void what_was_not_asked_answers_nothing(void **state)
     close_store(store, server);
 }
 
-/* A proxy does not say how large the items of its servers are; there is a bound nevertheless. */
+/* A proxy does not say how large the items of its servers are. A reply has a bound nevertheless. */
 static void a_reply_through_a_proxy_is_bounded(void **state)
 {
     (void)state;
@@ -152,7 +153,8 @@ static void a_reply_through_a_proxy_is_bounded(void **state)
     close_store(store, server);
 }
 
-/* The one server that would report its version is down; those with the keys may be up. */
+/* The proxy asks one server for its version, and that server is down. The servers with the keys may
+ * work. */
 static void a_proxy_without_a_version_is_a_proxy(void **state)
 {
     (void)state;
@@ -171,8 +173,8 @@ static void a_proxy_without_a_version_is_a_proxy(void **state)
     close_store(store, server);
 }
 
-/* Managed services keep their settings to themselves, and may be many servers with one name.
- * They may also be full and not evict: nothing is stored by ms. */
+/* A managed service may hide its settings, and may be many servers with one name. It may also be
+ * full without evicting, so no value is stored by ms. */
 static void who_tells_no_settings_is_asked_one_by_one(void **state)
 {
     (void)state;
@@ -212,7 +214,8 @@ static void who_tells_no_settings_is_asked_one_by_one(void **state)
                    "settings is not allowed\r\n"                                               \
     }
 
-/* The first may yet land: what follows it is not sent, over no other connection either. */
+/* The server may still execute the first request. So the next one is not sent, also not on another
+ * connection. */
 static void after_a_loss_nothing_is_asked_one_by_one(void **state)
 {
     (void)state;
@@ -233,7 +236,7 @@ static void after_a_loss_nothing_is_asked_one_by_one(void **state)
     close_store(store, server);
 }
 
-/* The address was a server's; now a proxy has the same address. */
+/* A server had this address, and now a proxy has it. */
 static void a_server_that_became_a_proxy_is_asked_one_by_one(void **state)
 {
     (void)state;
@@ -270,7 +273,7 @@ static void a_server_that_became_a_proxy_is_asked_one_by_one(void **state)
     close_store(store, server);
 }
 
-/* A write that may yet arrive must not be overtaken by a later one of its batch. */
+/* A write of a batch is not sent while an earlier one of the batch may still arrive. */
 static void nothing_of_a_batch_overtakes_what_is_unknown(void **state)
 {
     (void)state;
@@ -288,7 +291,8 @@ static void nothing_of_a_batch_overtakes_what_is_unknown(void **state)
     mcds_store *store = open_store(server);
     mcds_request requests[LARGE_COUNT];
     mcds_request first = request_of(MCDS_GET, "a", "");
-    assert_int_equal(ask(store, &first, 1), MCDS_OUT_MISS); /* it keeps order, from then on */
+    assert_int_equal(ask(store, &first, 1),
+                     MCDS_OUT_MISS); /* it keeps the order from then on */
     for (int i = 0; i < LARGE_COUNT; i++)
         requests[i] = request_of(MCDS_SET, "a", large);
     assert_int_equal(ask(store, requests, LARGE_COUNT), MCDS_OUT_UNKNOWN);
@@ -299,7 +303,8 @@ static void nothing_of_a_batch_overtakes_what_is_unknown(void **state)
     free(large);
 }
 
-/* One batch ends at its deadline with the connection; another still has time and continues. */
+/* One batch ends at its deadline, and its connection is closed. Another batch has time left and
+ * continues. */
 static void a_late_batch_takes_only_itself_along(void **state)
 {
     (void)state;
@@ -345,8 +350,8 @@ static void a_late_batch_takes_only_itself_along(void **state)
     free(large);
 }
 
-/* Two batches were sent. The connection ends at the deadline of one, and the reply to the other, which
- * still has time, is lost with it. Its reason names that cause, and no deadline of its own. */
+/* Two batches were sent. At the deadline of one the connection is closed, and the reply to the
+ * other is lost. The reason of the other names this cause, not its own deadline. */
 static void a_late_batch_ends_what_was_sent_with_it(void **state)
 {
     (void)state;
@@ -377,8 +382,8 @@ static void a_late_batch_ends_what_was_sent_with_it(void **state)
     close_store(store, server);
 }
 
-/* The same in a pipeline. An add that was sent with the late one is not repeated, so it is in doubt
- * before its own deadline. A get is sent again. */
+/* The same in a pipeline. An add that was sent on the same connection is not repeated. So it is in
+ * doubt before its own deadline. A get is sent again. */
 static void a_late_operation_leaves_others_in_doubt(void **state)
 {
     (void)state;
@@ -423,7 +428,7 @@ static void no_random(void *self, void *out, size_t length)
     memset(out, 0, length);
 }
 
-/* A text of one letter that a link of this number is to carry, of two, with no_random(). */
+/* A name of one letter, whose requests use this link of two, with no_random(). */
 static const char *letter_for(uint64_t link)
 {
     static const char *const letters[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
@@ -434,8 +439,8 @@ static const char *letter_for(uint64_t link)
     return NULL;
 }
 
-/* One by one, and the first finds no connection in time: the second is late as well, though its own
- * connection is open, and comes before that of the first. */
+/* The requests are sent one by one, and the first gets no connection in time. The second is late
+ * too, although its own connection is open and is served first. */
 static void a_late_batch_is_late_on_every_connection(void **state)
 {
     (void)state;
@@ -464,8 +469,8 @@ static void a_late_batch_is_late_on_every_connection(void **state)
     close_store(store, server);
 }
 
-/* One by one, and the first two are refused at once because their servers are gone: the last is
- * asked all the same, though its connection comes before theirs. */
+/* The requests are sent one by one. The first two are refused at once, because their servers are
+ * gone. The last is sent nevertheless, although its connection is served before theirs. */
 static void a_batch_goes_on_where_other_servers_are_gone(void **state)
 {
     (void)state;
@@ -499,15 +504,15 @@ static void a_batch_goes_on_where_other_servers_are_gone(void **state)
     close_store(store, server);
 }
 
-/* A clock by which a server that was refused is left alone for a second and more. */
+/* A clock that is 100 times slower. With it, a pause after a refusal takes more than a second. */
 static int64_t slow_ns(void *self)
 {
     (void)self;
     return mcds__monotonic_ns(mcds_env_system()) / 100;
 }
 
-/* What listens there is no memcached, so the order of a batch is not known to be kept: its requests
- * are refused one by one. Waiting in between would last until the deadline. */
+/* The program that listens is not memcached. So the order of a batch is not known to be kept, and
+ * its requests are refused one by one. A wait between them would last until the deadline. */
 static void what_is_refused_one_by_one_waits_for_nothing(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Structs of programs compiled with an older or a newer header. */
+/* The structs of programs that were compiled with an older or a newer header. */
 #include "base/sized.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #define ROOM_MAX 2048
 #define GUARD 0xa5
 
-/* The caller's struct, and what it would overrun. */
+/* The caller's struct, and the bytes after it, which no call may change. */
 union capacity {
     uint64_t aligned;
     uint8_t bytes[ROOM_MAX];
@@ -254,13 +254,11 @@ static int with_once_value(void *given)
     return result;
 }
 
-/* A line of each struct that has a size: its size in version 0.1 where pointers have 8 bytes, which
- * later versions keep; the call that takes it, what it needs besides zeros, and for outputs whether
- * it refuses an impossible size. */
+/* Each struct that has a size has a row. */
 static const struct row {
-    size_t size_in_0_1;
-    int (*call)(void *given);
-    void (*fill)(void *given);
+    size_t size_in_0_1;        /* where pointers have 8 bytes; no later version changes it */
+    int (*call)(void *given);  /* a call that is given the struct */
+    void (*fill)(void *given); /* sets the members that must not be 0 */
     bool is_output;
     bool is_silent; /* the call returns no result */
 } rows[MCDS__SIZED_COUNT] = {
@@ -299,7 +297,7 @@ static const struct row {
                                      .is_silent = true},
 };
 
-/* Call with a struct of `size` bytes, `zeros` of them 0 and those up to `end` not. */
+/* Calls with a struct of `size` bytes: the first `zeros` are 0, those from there to `end` are not. */
 static int call(int which, union capacity *capacity, size_t size, size_t zeros, size_t end)
 {
     const struct row *row = &rows[which];
@@ -337,7 +335,7 @@ static bool is_same(const union capacity *a, const union capacity *b, size_t fro
     return to <= from || memcmp(a->bytes + from, b->bytes + from, to - from) == 0;
 }
 
-/* Version 0.1 has the members that its headers declare, and later versions keep their number. */
+/* Size 0 means the members of version 0.1, also in later versions. */
 static void size_0_means_the_members_of_version_0_1(void **state)
 {
     (void)state;
@@ -364,7 +362,7 @@ static void size_0_means_the_members_of_version_0_1(void **state)
     }
 }
 
-/* The members beyond the first bytes of four structs of {0}. */
+/* The last members of four structs that begin as {0} are read and written. */
 static void options_and_outputs_of_size_0_are_whole(void **state)
 {
     (void)state;
@@ -419,7 +417,7 @@ static void this_versions_size_and_0_are_taken(void **state)
     }
 }
 
-/* All of them lack their last member: it is a default, or is not written. */
+/* Each struct lacks its last member: an option has its default, an output is not written. */
 static void an_older_struct_is_taken(void **state)
 {
     (void)state;
@@ -444,7 +442,7 @@ static void a_newer_struct_is_taken_where_its_tail_is_zero(void **state)
     }
 }
 
-/* An option that this version cannot obey is refused; an output that it does not know is cleared. */
+/* This version refuses options that it does not know, and clears outputs that it does not know. */
 static void a_newer_struct_with_more_is_refused_or_cleared(void **state)
 {
     (void)state;
@@ -467,7 +465,7 @@ static void a_newer_struct_with_more_is_refused_or_cleared(void **state)
     }
 }
 
-/* What fills up a struct of this version is a member of the next. */
+/* The bytes that are reserved in this version are a member in a later one. */
 static void a_reserved_member_must_be_zero(void **state)
 {
     (void)state;
@@ -488,7 +486,7 @@ static void a_reserved_member_must_be_zero(void **state)
     }
 }
 
-/* A struct that was not initialized. */
+/* The struct was not initialized. */
 static void an_impossible_size_is_refused(void **state)
 {
     (void)state;
@@ -511,7 +509,7 @@ static void an_impossible_size_is_refused(void **state)
     }
 }
 
-/* What a structure was made with is an output. */
+/* The options with which a structure was made are an output. */
 static void made_with_fills_what_fits(void **state)
 {
     (void)state;
@@ -548,7 +546,7 @@ static int64_t fixed_wall_ns(void *self)
     return *(int64_t *)self;
 }
 
-/* The environment is copied, and what it lacks is the system's. */
+/* The store copies the environment. The system's functions replace those that it lacks. */
 static void an_environment_may_have_one_function(void **state)
 {
     (void)state;
