@@ -181,8 +181,8 @@ typedef enum mcds_cause {
 MCDS_API const char *mcds_cause_name(int cause);
 
 /* The parts of the sentence that mcds_errmsg() returns. No text is NULL. "" means unknown. `name`,
- * `option`, `wanted`, `found`, `peer` and `key` contain any bytes. `reason` and the sentence may be shown
- * on a terminal. */
+ * `option`, `wanted`, `found`, `peer` and `key` contain any bytes. `reason` and the sentence may be
+ * shown on a terminal. */
 typedef struct mcds_error {
     size_t size; /* sizeof(mcds_error) of the library that is loaded */
     int result;  /* 0: no call of this thread has failed */
@@ -206,8 +206,8 @@ typedef struct mcds_error {
     const char *peer; /* the server or file that the failure came from */
     /* The cause as one clause: the sentence without noun, name, verb, peer and key. */
     const char *reason;
-    /* The key of the value that cannot be read, on `peer`: mcds did not write the value, it is
-     * damaged, or a newer version wrote it. "" also if several keys hold the value. */
+    /* The key on `peer` whose value cannot be read: the value is damaged, or mcds did not write it,
+     * or a newer version wrote it. "" also if the value is in several keys. */
     const char *key;
 } mcds_error;
 

@@ -163,10 +163,10 @@ typedef bool (*mcds_scan_cb)(void *context, const mcds_listed *listed);
  * interactive use, not for programs. If a server fails, the call visits the structures of the
  * other servers and then returns the failure. mcds_errmsg() names each server that failed. The
  * call connects to all servers at the same time, so many servers that do not answer take no
- * longer than one. A server that sends nothing for the timeout has failed; while it continues, the
- * call may take longer. On lmdb, the call checks the pages that can have keys of the namespace
- * after the last visit, and returns MCDS_IO if one is damaged. If visit ends the call, it checks
- * nothing.
+ * longer than one. A server that sends nothing for the timeout has failed. While a server continues
+ * to send, the call may take longer than the timeout. On lmdb, the call checks the pages that can
+ * have keys of the namespace after the last visit, and returns MCDS_IO if one is damaged. If visit
+ * ends the call, it checks nothing.
  * Arguments:   visit  must not call the store
  * Returns:     MCDS_OK           also if visit has ended the call
  *              MCDS_UNAVAILABLE  a server cannot be reached, or broke off its listing
@@ -195,8 +195,8 @@ typedef struct mcds_finding {
 typedef bool (*mcds_inspect_cb)(void *context, const mcds_finding *finding);
 
 /* Describes the store and reports problems. Calls `visit` for each finding until visit returns
- * false. A server that cannot be reached, or sends nothing for the timeout, is a finding. On lmdb, the call checks the pages in use
- * for at most 2 s; a damaged page is a finding.
+ * false. A server that cannot be reached, or sends nothing for the timeout, is a finding. On lmdb,
+ * the call checks the pages in use for at most 2 s; a damaged page is a finding.
  * Arguments:   visit  must not call the store
  * Returns:     MCDS_OK           also if visit has ended the call
  *              MCDS_UNSUPPORTED  the backend cannot be inspected
