@@ -2,6 +2,7 @@
 selects is down or has returned empty."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -49,6 +50,13 @@ class CopiesTest(unittest.TestCase):
                 self.assertEqual(self.mcds("counter", "get", name), "5\n")
             self.restart_empty(fixture)
             self.assertEqual([self.mcds("counter", "get", name) for name in NAMES], ["5\n"] * len(NAMES))
+
+    def test_a_server_that_is_silent_leaves_time_for_the_others(self):
+        server = self.fixtures[0].server
+        server.send_signal(signal.SIGSTOP)
+        self.addCleanup(server.send_signal, signal.SIGCONT)  # the fixture ends it afterwards
+        for name in NAMES:
+            self.assertEqual(self.mcds("counter", "get", name), "5\n")
 
     def test_dump_list_and_drop_need_no_options(self):
         for fixture in self.fixtures:
