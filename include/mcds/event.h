@@ -2,8 +2,7 @@
  *
  *   mcds_event adapter;
  *   mcds_event_attach(&adapter, base, pipeline, on_done, context);
- *   ... mcds_X_start(..., pipeline, tag) ...
- *   mcds_event_update(&adapter);     after operations started outside of on_done
+ *   ... mcds_X_start(..., pipeline, tag), here, in any callback of the loop, or between two runs ...
  *   event_base_dispatch(base);       on_done is called for each operation that has finished
  *   mcds_event_detach(&adapter);
  *
@@ -75,8 +74,15 @@ static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context
         (void)mcds_event_wait(adapter, taken == MCDS_EVENT_TURN);
 }
 
-/* Sends requests and arms the loop's events. Call it after operations were started outside of
- * `done`.
+/* Private. Called when an operation has started: the loop stays alive and calls mcds_event_turn. */
+static inline void mcds_event_started(void *context)
+{
+    struct timeval now = {0, 0};
+    (void)event_add(((mcds_event *)context)->timer, &now);
+}
+
+/* Sends the requests of started operations at once. Without this call, the loop sends them in its
+ * next iteration. The call also reports if libevent has no memory to arm the loop's events.
  * Arguments:   adapter  attached
  * Returns:     0, or -1: out of memory
  * Cost:        as mcds_pipeline_prepare */
@@ -102,7 +108,10 @@ static inline int mcds_event_attach(mcds_event *adapter, struct event_base *base
     adapter->base = base;
     adapter->readable = NULL;
     adapter->timer = event_new(base, -1, 0, mcds_event_turn, adapter);
-    return adapter->timer != NULL ? mcds_event_update(adapter) : -1;
+    if (adapter->timer == NULL)
+        return -1;
+    mcds_pipeline_on_start(pipeline, mcds_event_started, adapter);
+    return mcds_event_update(adapter);
 }
 
 /* Takes the pipeline out of the loop. Operations in flight stay in the pipeline.
@@ -112,6 +121,7 @@ static inline int mcds_event_attach(mcds_event *adapter, struct event_base *base
  *              adapter must not move or be freed before `done` has returned. */
 static inline void mcds_event_detach(mcds_event *adapter)
 {
+    mcds_pipeline_on_start(adapter->pipeline, NULL, NULL);
     adapter->pipeline = NULL;
     event_free(adapter->timer);
     if (adapter->readable != NULL)

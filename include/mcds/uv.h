@@ -2,7 +2,7 @@
  *
  *   mcds_uv adapter;
  *   mcds_uv_attach(&adapter, loop, pipeline, on_done, context);
- *   ... mcds_X_start(..., pipeline, tag), here or in any callback of the loop ...
+ *   ... mcds_X_start(..., pipeline, tag), here, in any callback of the loop, or between two runs ...
  *   uv_run(loop, UV_RUN_DEFAULT);    on_done is called for each operation that has finished
  *   mcds_uv_detach(&adapter);        then run the loop once more: libuv closes handles in it
  *
@@ -48,6 +48,16 @@ static inline void mcds_uv_readable(uv_poll_t *handle, int status, int events)
     (void)uv_poll_stop(handle); /* until mcds_uv_turn has polled the pipeline */
 }
 
+/* Private. Called when an operation has started: keeps the loop alive until the next
+ * mcds_uv_turn, and this iteration does not wait. The timer alone would not keep the loop alive:
+ * libuv from 1.45 on calls it at the end of an iteration. */
+static inline void mcds_uv_started(void *context)
+{
+    mcds_uv *adapter = (mcds_uv *)context;
+    uv_ref((uv_handle_t *)&adapter->prepare);
+    (void)uv_timer_start(&adapter->timer, mcds_uv_woken, 0, 0);
+}
+
 /* Private. Sends the collected requests and arms the loop's handles; stops them when the pipeline
  * is idle. */
 static inline void mcds_uv_wait(mcds_uv *adapter, bool has_more)
@@ -62,6 +72,10 @@ static inline void mcds_uv_wait(mcds_uv *adapter, bool has_more)
         (void)uv_poll_start(&adapter->poll, UV_READABLE, mcds_uv_readable);
     else if (adapter->has_poll)
         (void)uv_poll_stop(&adapter->poll);
+    if (is_idle)
+        uv_unref((uv_handle_t *)&adapter->prepare);
+    else
+        uv_ref((uv_handle_t *)&adapter->prepare);
     if (is_idle || timeout_ms < 0)
         (void)uv_timer_stop(&adapter->timer);
     else
@@ -108,9 +122,12 @@ static inline int mcds_uv_attach(mcds_uv *adapter, uv_loop_t *loop, mcds_pipelin
         return code;
     adapter->prepare.data = adapter;
     code = uv_prepare_start(&adapter->prepare, mcds_uv_turn);
-    uv_unref((uv_handle_t *)&adapter->prepare);
+    if (code != 0)
+        return code;
+    mcds_pipeline_on_start(pipeline, mcds_uv_started, adapter);
     /* The first iteration sends the requests of operations that were already started. */
-    return code != 0 ? code : uv_timer_start(&adapter->timer, mcds_uv_woken, 0, 0);
+    mcds_uv_started(adapter);
+    return 0;
 }
 
 /* Takes the pipeline out of the loop. Operations in flight stay in the pipeline.
@@ -120,6 +137,7 @@ static inline int mcds_uv_attach(mcds_uv *adapter, uv_loop_t *loop, mcds_pipelin
  *              be freed before the loop has run once more */
 static inline void mcds_uv_detach(mcds_uv *adapter)
 {
+    mcds_pipeline_on_start(adapter->pipeline, NULL, NULL);
     adapter->pipeline = NULL;
     uv_close((uv_handle_t *)&adapter->prepare, NULL);
     uv_close((uv_handle_t *)&adapter->timer, NULL);

@@ -269,6 +269,13 @@ int64_t mcds__monotonic_ns(const mcds_env *env)
     return env->monotonic_ns(env->self);
 }
 
+int mcds__ms_until(const mcds_env *env, int64_t monotonic_ns, int ms_max)
+{
+    int64_t left_ns = monotonic_ns - mcds__monotonic_ns(env);
+    int64_t left_ms = left_ns > 0 ? (left_ns + NS_PER_MS - 1) / NS_PER_MS : 0;
+    return left_ms < ms_max ? (int)left_ms : ms_max;
+}
+
 int64_t mcds__wall_ns(const mcds_env *env)
 {
     return env->wall_ns(env->self);

@@ -24,6 +24,8 @@ char *mcds__copy_string(const mcds_env *env, const char *string);
 int mcds__env_complete(const mcds_env *given, mcds_env *env_out);
 bool mcds__env_is_same(const mcds_env *one, const mcds_env *other);
 int64_t mcds__monotonic_ns(const mcds_env *env);
+/* The time until monotonic_ns, rounded up, and at most ms_max; 0 if it has passed. */
+int mcds__ms_until(const mcds_env *env, int64_t monotonic_ns, int ms_max);
 int64_t mcds__wall_ns(const mcds_env *env);
 int64_t mcds__wall_ms(const mcds_env *env); /* 0 before 1970 */
 /* Whole seconds; never 0. */

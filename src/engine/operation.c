@@ -2,6 +2,7 @@
 #include "engine/operation.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -15,6 +16,14 @@
 #define VALUES_MAX ((size_t)1 << 27)
 /* Enough for most values. A waiting operation, alone on its stack, gets more. */
 #define VALUES_ROOM_WAITING 4096
+
+const char mcds__wait;
+
+uint64_t mcds__next_round(void)
+{
+    static _Atomic uint64_t rounds;
+    return atomic_fetch_add_explicit(&rounds, 1, memory_order_relaxed) + 1;
+}
 
 void mcds__operation_begin(struct mcds__operation *operation,
                            const struct mcds__operation_kind *kind, mcds_store *store,

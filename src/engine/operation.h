@@ -122,6 +122,12 @@ static inline struct mcds__operation *mcds__operation_of(mcds_batch *batch)
                                       offsetof(struct mcds__operation, batch));
 }
 
+/* Its address, in place of a pipeline, means a call that waits. */
+extern const char mcds__wait;
+
+/* A new number for `round`. Batches of one round are sent together, and their operations may share
+ * replies. */
+uint64_t mcds__next_round(void);
 /* Prepare the common part; `wait_ns` is added to the store's timeout. */
 void mcds__operation_begin(struct mcds__operation *operation,
                            const struct mcds__operation_kind *kind, mcds_store *store,

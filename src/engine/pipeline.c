@@ -12,7 +12,6 @@
 #include "engine/pipeline.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 
 #include "base/environment.h"
 #include "base/error.h"
@@ -53,6 +52,8 @@ struct mcds_pipeline {
     uint32_t sent_count;   /* operations that wait for replies */
     bool kept;             /* the outbox was held back for its time */
     bool is_starting;      /* an operation was launched after the last poll */
+    mcds_start_cb started; /* called when that turns true; NULL: nothing is */
+    void *started_context;
     int64_t kept_since_ns; /* by polls; 0: they do not hold it back */
     mcds_batch *outbox;
     mcds_batch **outbox_end;
@@ -82,13 +83,6 @@ static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
     bool is_count = mcds__operation_of(batch)->is_count;
     pipeline->append_count += batch->combinable && !is_count;
     pipeline->count_count += batch->combinable && is_count;
-}
-
-/* Batches of one round are sent together, and their operations may share replies. */
-static uint64_t next_round(void)
-{
-    static _Atomic uint64_t rounds;
-    return atomic_fetch_add_explicit(&rounds, 1, memory_order_relaxed) + 1;
 }
 
 static void pipeline_sleep(mcds_pipeline *pipeline, struct mcds__operation *operation)
@@ -142,7 +136,7 @@ static void send_outbox(mcds_pipeline *pipeline)
     assert(pipeline->sent_count <= pipeline->unfinished);
     pipeline->outbox_count = pipeline->append_count = pipeline->count_count = 0;
     pipeline->kept_since_ns = 0;
-    pipeline->round = next_round();
+    pipeline->round = mcds__next_round();
     mcds__session_submit(pipeline->session, first);
 }
 
@@ -225,9 +219,8 @@ int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline)
 {
     if (pipeline == NULL || mcds__store_is_parents(pipeline->store))
         return INT64_MAX;
-    return pipeline->outbox != NULL || pipeline->completions.count > 0
-               ? 0
-               : first_wake_ns(pipeline);
+    bool is_due = pipeline->outbox != NULL || pipeline->completions.count > 0;
+    return is_due ? 0 : first_wake_ns(pipeline);
 }
 
 /* Whether the servers are busy, so the outbox may wait for more. */
@@ -310,9 +303,7 @@ static void pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait)
         wait->wake_ns = wake_ns;
     if (wait->wake_ns == INT64_MAX)
         return;
-    int64_t left_ns = wait->wake_ns - mcds__monotonic_ns(pipeline->env);
-    int64_t left_ms = left_ns > 0 ? (left_ns + NS_PER_MS - 1) / NS_PER_MS : 0;
-    wait->timeout_ms = left_ms < TIMEOUT_MS_MAX ? (int)left_ms : TIMEOUT_MS_MAX;
+    wait->timeout_ms = mcds__ms_until(pipeline->env, wait->wake_ns, TIMEOUT_MS_MAX);
 }
 
 void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out)
@@ -323,8 +314,6 @@ void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out)
     if (wait_out != NULL)
         mcds__sized_write(MCDS__SIZED_mcds_wait, wait_out, &wait);
 }
-
-const char mcds__wait;
 
 void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
                          const struct mcds__operation_kind *kind, int *result)
@@ -381,12 +370,23 @@ int mcds__call_launch(struct mcds__operation *operation, const struct mcds__star
     assert(pipeline->unfinished < pipeline->depth);
     operation->tag = start->tag;
     pipeline->unfinished++;
+    if (!pipeline->is_starting && pipeline->started != NULL)
+        pipeline->started(pipeline->started_context);
     pipeline->is_starting = true;
     operation->lines = &pipeline->lines;
     mcds__pool_lend_values(&pipeline->pool, &operation->values);
     pipeline_advance(pipeline, operation);
     pipeline_keep_up(pipeline);
     return MCDS_OK;
+}
+
+void mcds_pipeline_on_start(mcds_pipeline *pipeline, mcds_start_cb started, void *context)
+{
+    if (pipeline == NULL)
+        return;
+    pipeline->started = started;
+    pipeline->started_context = context;
+    pipeline->is_starting = false;
 }
 
 int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
@@ -416,7 +416,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     pipeline->forks = mcds__forks();
     pipeline->pool.env = env;
     pipeline->completions.pool = &pipeline->pool;
-    pipeline->round = next_round();
+    pipeline->round = mcds__next_round();
     pipeline->depth = depth;
     uint32_t here_count = is_memory && depth > AT_ONCE ? AT_ONCE : depth;
     pipeline->gather_count = is_here ? here_count : depth / 2 + 1;
@@ -489,8 +489,8 @@ int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
 int mcds_pipeline_end_wait(mcds_pipeline *pipeline, uint64_t tag)
 {
     int result = check_taker(pipeline, pipeline, "end_wait", "a pipeline");
-    bool is_found = result == MCDS_OK && mcds__pool_end_wait(&pipeline->pool, tag);
-    return result == MCDS_OK && !is_found ? MCDS_NOT_FOUND : result;
+    bool is_absent = result == MCDS_OK && !mcds__pool_end_wait(&pipeline->pool, tag);
+    return is_absent ? MCDS_NOT_FOUND : result;
 }
 
 bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline)

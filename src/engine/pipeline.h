@@ -13,7 +13,6 @@ struct mcds__start {
 };
 /* Each call that waits is its twin with MCDS__WAIT instead of a pipeline. */
 #define MCDS__WAIT ((mcds_pipeline *)(uintptr_t)&mcds__wait)
-extern const char mcds__wait;
 #define MCDS__START(pipeline, tag)                                                             \
     mcds__start_or_wait(&(const struct mcds__start){pipeline, tag})
 static inline const struct mcds__start *mcds__start_or_wait(const struct mcds__start *start)

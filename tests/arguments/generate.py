@@ -176,10 +176,10 @@ def names_of(function):
 def write_callback(out, function, parameter):
     result, inputs = parameter.signature
     names = [part.split("*")[-1].split()[-1] for part in split(inputs)]
-    value = "0" if result == "int" else "true"
+    values = {"void": "", "int": "    return 0;\n"}
     out.append(f"static {result} {function}_{parameter.name}({inputs})\n{{")
     out.extend(f"    (void){name};" for name in names)
-    out.append(f"    return {value};\n}}\n")
+    out.append(values.get(result, "    return true;\n") + "}\n")
 
 
 def write_call(out, result, function, parameters, which):

@@ -17,6 +17,12 @@ struct loop {
      * loop at once, call `close` from within it, and let the loop end. */
     void (*leave)(mcds_pipeline *pipeline, bool (*done)(void *context),
                   void (*close)(void *context), void *context);
+    /* Run an idle pipeline until the loop has ended. Then call `start`, from outside of the loop
+     * or from a callback of it that leaves the loop nothing else to do, and run the loop again
+     * until it ends. `way` says from where. Returns its name; NULL: there is no such way. */
+    const char *(*start_late)(mcds_pipeline *pipeline, int way, void (*start)(void *context),
+                              void (*done)(void *context, const mcds_completion *done),
+                              void *context);
 };
 
 extern const struct loop loop_poll, loop_uv, loop_event;

@@ -1,6 +1,8 @@
 /* A loop of libevent. */
 #include "mcds/event.h"
 
+#include <unistd.h>
+
 #include "loops/loop.h"
 
 static void ring(evutil_socket_t fd, short what, void *context)
@@ -60,4 +62,68 @@ static void leave(mcds_pipeline *pipeline, bool (*done)(void *context),
     event_base_free(base);
 }
 
-const struct loop loop_event = {"libevent", run, leave};
+/* What starts late. */
+struct starter {
+    mcds_event adapter;
+    void (*start)(void *context);
+    void *context;
+    struct event *event;
+    int ends[2]; /* of a pipe */
+};
+
+static void start_now(evutil_socket_t fd, short what, void *context)
+{
+    struct starter *starter = context;
+    (void)fd;
+    (void)what;
+    if (starter->event != NULL)
+        event_free(starter->event);
+    starter->event = NULL;
+    starter->start(starter->context);
+}
+
+static const char *arm(struct starter *starter, struct event_base *base, int way)
+{
+    struct timeval after = {0, 1000};
+    switch (way) {
+    case 0:
+        start_now(-1, 0, starter);
+        return "outside";
+    case 1:
+        (void)event_base_once(base, -1, EV_TIMEOUT, start_now, starter, &after);
+        return "timer";
+    case 2:
+        starter->event = event_new(base, -1, 0, start_now, starter);
+        event_active(starter->event, EV_READ, 0);
+        return "active";
+    case 3:
+        if (write(starter->ends[1], "x", 1) != 1)
+            return NULL;
+        starter->event = event_new(base, starter->ends[0], EV_READ, start_now, starter);
+        (void)event_add(starter->event, NULL);
+        return "readable";
+    default:
+        return NULL;
+    }
+}
+
+static const char *start_late(mcds_pipeline *pipeline, int way, void (*start)(void *context),
+                              void (*done)(void *context, const mcds_completion *done),
+                              void *context)
+{
+    struct event_base *base = event_base_new();
+    struct starter starter = {.start = start, .context = context};
+    if (base == NULL || pipe(starter.ends) != 0 ||
+        mcds_event_attach(&starter.adapter, base, pipeline, done, context) != 0)
+        return NULL;
+    (void)event_base_dispatch(base);
+    const char *name = arm(&starter, base, way);
+    (void)event_base_dispatch(base);
+    mcds_event_detach(&starter.adapter);
+    event_base_free(base);
+    (void)close(starter.ends[0]);
+    (void)close(starter.ends[1]);
+    return name;
+}
+
+const struct loop loop_event = {"libevent", run, leave, start_late};

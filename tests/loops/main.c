@@ -234,6 +234,44 @@ static void everything_closes_within_the_loop(void **state)
     }
 }
 
+static void start_add(void *context)
+{
+    struct tally *tally = context;
+    assert_int_equal(mcds_counter_add_start(tally->counter, 1, NULL, tally->pipeline, 0),
+                     MCDS_OK);
+}
+
+static const char *play_late(const struct loop *loop, const char *where, int way)
+{
+    struct tally tally = {0};
+    mcds_store *store;
+    assert_int_equal(mcds_open(where, NULL, &store), MCDS_OK);
+    assert_int_equal(mcds_counter_open(store, "late", NULL, &tally.counter), MCDS_OK);
+    tally.pipeline = open_pipeline(store, 256);
+    const char *name = loop->start_late(tally.pipeline, way, start_add, count_done, &tally);
+    if (name != NULL && tally.done != 1)
+        fail_msg("%s, %s, started from '%s': %u completions", loop->name, where, name,
+                 tally.done);
+    assert_true(mcds_pipeline_is_idle(tally.pipeline));
+    mcds_pipeline_close(tally.pipeline);
+    mcds_counter_close(tally.counter);
+    mcds_close(store);
+    return name;
+}
+
+/* The loop has become idle. An operation that is started after that keeps it alive, from wherever it
+ * is started, and the loop ends when the operation has finished. */
+static void a_late_start_keeps_each_loop_alive(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LOOP_COUNT; i++) {
+        int way = 0;
+        for (; play_late(loops[i], uri, way) != NULL; way++)
+            assert_non_null(play_late(loops[i], "memory:", way));
+        assert_true(way > 0);
+    }
+}
+
 /* The memory that a store and its handles have allocated. */
 static size_t bytes;
 static size_t bytes_most;
@@ -287,6 +325,7 @@ int main(void)
         cmocka_unit_test(a_thousand_locks_wait_in_each_loop),
         cmocka_unit_test(everything_ends_when_the_server_dies),
         cmocka_unit_test(everything_closes_within_the_loop),
+        cmocka_unit_test(a_late_start_keeps_each_loop_alive),
         cmocka_unit_test(many_operations_take_bounded_memory),
     };
     if (!server_is_installed("memcached") || !server_start_memcached(&server)) {

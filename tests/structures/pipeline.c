@@ -94,6 +94,45 @@ static void completions_are_taken_between(struct suite *suite)
     mcds_counter_close(counter);
 }
 
+static void count_call(void *context)
+{
+    ++*(int *)context;
+}
+
+/* A loop that does not wait for the pipeline hears of a start once, until it has prepared to wait. */
+static void a_start_tells_the_loop_once(struct suite *suite)
+{
+    mcds_counter *counter = open_counter(suite, "told");
+    mcds_pipeline *pipeline = open_pipeline(suite->store, 0);
+    mcds_completion done;
+    int calls = 0;
+    mcds_pipeline_on_start(NULL, count_call, &calls);
+    CHECK_RESULT(MCDS_OK, mcds_counter_add_start(counter, 1, NULL, pipeline, 1));
+    mcds_pipeline_on_start(pipeline, count_call, &calls);
+    assert_int_equal(calls, 0);
+    for (int round = 1; round <= 3; round++) {
+        for (int i = 0; i < 4; i++)
+            CHECK_RESULT(MCDS_OK, mcds_counter_add_start(counter, 1, NULL, pipeline, 1));
+        assert_int_equal(calls, round);
+        mcds_pipeline_prepare(pipeline, NULL);
+        assert_int_equal(calls, round);
+    }
+    while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
+        continue;
+    CHECK_RESULT(MCDS_INVALID, mcds_counter_add_start(NULL, 1, NULL, pipeline, 1));
+    CHECK_RESULT(MCDS_IDLE, mcds_pipeline_poll(pipeline, &done));
+    assert_int_equal(calls, 3);
+    CHECK_RESULT(MCDS_OK, mcds_counter_add_start(counter, 1, NULL, pipeline, 1));
+    assert_int_equal(calls, 4);
+    CHECK_RESULT(MCDS_OK, mcds_pipeline_next(pipeline, &done));
+    mcds_pipeline_prepare(pipeline, NULL);
+    mcds_pipeline_on_start(pipeline, NULL, NULL);
+    CHECK_RESULT(MCDS_OK, mcds_counter_add_start(counter, 1, NULL, pipeline, 1));
+    assert_int_equal(calls, 4);
+    mcds_pipeline_close(pipeline);
+    mcds_counter_close(counter);
+}
+
 static void polling_does_not_wait(struct suite *suite)
 {
     mcds_counter *counter = open_counter(suite, "n");
@@ -421,17 +460,12 @@ static void arguments_are_checked(struct suite *suite)
 }
 
 static const struct suite_case cases[] = {
-    CASE_ONCE(every_tag_comes_back_once),
-    CASE_ONCE(completions_are_taken_between),
-    CASE_ONCE(polling_does_not_wait),
-    CASE_ONCE(each_has_its_own_result),
-    CASE_ONCE(structures_mix),
-    CASE_ONCE(others_go_on_beside_a_sleeper),
-    CASE_ONCE(a_wait_can_be_ended),
-    CASE_ONCE(an_ended_wait_says_so),
-    CASE_ONCE(closing_ends_what_is_in_flight),
-    CASE_ONCE(two_pipelines_on_one_store),
-    CASE_ONCE(arguments_are_checked),
+    CASE_ONCE(every_tag_comes_back_once),     CASE_ONCE(completions_are_taken_between),
+    CASE_ONCE(a_start_tells_the_loop_once),   CASE_ONCE(polling_does_not_wait),
+    CASE_ONCE(each_has_its_own_result),       CASE_ONCE(structures_mix),
+    CASE_ONCE(others_go_on_beside_a_sleeper), CASE_ONCE(a_wait_can_be_ended),
+    CASE_ONCE(an_ended_wait_says_so),         CASE_ONCE(closing_ends_what_is_in_flight),
+    CASE_ONCE(two_pipelines_on_one_store),    CASE_ONCE(arguments_are_checked),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

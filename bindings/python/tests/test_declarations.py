@@ -15,7 +15,7 @@ INCLUDE = Path(os.environ["MCDS_INCLUDEDIR"])
 PACKAGE = Path(mcds.__file__).parent
 #: Not for programs in Python, or called by collect.c: the interpreter has its own clocks, texts and loops.
 UNUSED = {"mcds_result_name", "mcds_env_system", "mcds_pipeline_is_idle", "mcds_pipeline_wake_ns",
-          "mcds_pipeline_next", "mcds_pipeline_poll", "mcds_fill_add"}
+          "mcds_pipeline_next", "mcds_pipeline_poll", "mcds_pipeline_on_start", "mcds_fill_add"}
 
 
 def headers() -> str:
