@@ -19,6 +19,7 @@ struct mcds_py_buffer {
     size_t capacity;
     size_t most;
     uint64_t records;
+    const mcds_log_cursor *cursor; /* of the tail; NULL: no positions are kept */
     pid_t process;
     bool waits;
     bool counts_only;
@@ -79,6 +80,11 @@ bool mcds_py_buffer_has_failed(const mcds_py_buffer *buffer)
 void mcds_py_buffer_count_only(mcds_py_buffer *buffer)
 {
     buffer->counts_only = true;
+}
+
+void mcds_py_buffer_keep_positions(mcds_py_buffer *buffer, const mcds_log_cursor *cursor)
+{
+    buffer->cursor = cursor;
 }
 
 static bool reserve(mcds_py_buffer *buffer, size_t more)
@@ -234,7 +240,9 @@ bool mcds_py_collect_value(void *context, mcds_bytes value)
 
 bool mcds_py_collect_event(void *context, const mcds_log_event *event)
 {
-    return put(context, event->when_ms, event->filed_ms, (mcds_bytes){NULL, 0}, event->event);
+    const mcds_log_cursor *cursor = ((const mcds_py_buffer *)context)->cursor;
+    mcds_bytes position = {cursor, cursor != NULL ? sizeof *cursor : 0};
+    return put(context, event->when_ms, event->filed_ms, position, event->event);
 }
 
 bool mcds_py_collect_holder(void *context, const mcds_semaphore_holder *holder)

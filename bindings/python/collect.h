@@ -29,6 +29,10 @@ bool mcds_py_buffer_has_failed(const mcds_py_buffer *buffer);
 /* Only counts from now on. */
 void mcds_py_buffer_count_only(mcds_py_buffer *buffer);
 
+/* The records of a tail that moves this cursor get keys from now on: copies of the cursor, each after
+ * its event. */
+void mcds_py_buffer_keep_positions(mcds_py_buffer *buffer, const mcds_log_cursor *cursor);
+
 /* Of a waiting buffer. Waits until it is at least half full or the scan is over, or for wait_ms, and
  * moves its bytes into `out`, another buffer. False: the scan is over, and no bytes are left. */
 bool mcds_py_buffer_take(mcds_py_buffer *buffer, mcds_py_buffer *out, uint32_t wait_ms);

@@ -57,6 +57,40 @@ static int tail(mcds_log *log, mcds_log_cursor *cursor)
     return count;
 }
 
+struct positions {
+    const mcds_log_cursor *cursor;
+    mcds_log_cursor after[8];
+    int count;
+};
+
+static bool keep_position(void *context, const mcds_log_event *event)
+{
+    struct positions *positions = context;
+    (void)event;
+    positions->after[positions->count++] = *positions->cursor;
+    return true;
+}
+
+/* A copy of the cursor that `visit` makes continues with the next event. */
+static void a_copy_of_a_cursor_continues(void **state)
+{
+    struct fake_env fake;
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    struct positions positions = {&cursor, {MCDS_LOG_CURSOR_INIT}, 0};
+    (void)state;
+    fake_env_init(&fake, 1);
+    mcds_store *store = open_store(&fake, "memory:");
+    mcds_log *log = open_log(store, "q");
+    cursor.from_ms = 1;
+    put(log, 5);
+    OK(mcds_log_tail(log, &cursor, keep_position, &positions, NULL));
+    assert_int_equal(positions.count, 5);
+    for (int i = 0; i < positions.count; i++)
+        assert_int_equal(tail(log, &positions.after[i]), 4 - i);
+    mcds_log_close(log);
+    mcds_close(store);
+}
+
 static void check_refused(mcds_log *log, const mcds_log_cursor *cursor, const char *sentence)
 {
     mcds_log_cursor used = *cursor;
@@ -492,6 +526,7 @@ static void a_cursor_may_have_any_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_copy_of_a_cursor_continues),
         cmocka_unit_test(a_cursor_may_have_any_time),
         cmocka_unit_test(a_cursor_of_another_log_is_refused),
         cmocka_unit_test(a_cursor_of_another_store_is_refused),

@@ -8,7 +8,7 @@ import contextlib
 import queue
 import weakref
 from types import TracebackType
-from typing import Any, Deque, Dict, Generator, Iterator, List, Optional, Tuple, Type
+from typing import Any, Callable, Deque, Dict, Generator, Iterator, List, Optional, Tuple, Type
 
 from ._binding import ffi, lib
 from .aio_lock import AioLock
@@ -73,6 +73,38 @@ class Claiming(Operation):
             del self  # it keeps the exception, whose traceback refers to this frame
 
 
+class Reading(Operation):
+    """The future of a call that reads from a cursor on. The cursor moves when the caller gets the result, also with
+    `result()`, as in gather and wait_for."""
+
+    move: Optional[Callable[[], None]]
+    _is_awaited = False  # by a task, which calls result() before it continues or is cancelled
+
+    def _hand_over(self) -> None:
+        move, self.move = self.move, None
+        if move is not None:
+            move()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        self._is_awaited = True
+        try:
+            result = yield from super().__await__()
+            self._hand_over()
+            return result
+        finally:
+            self._is_awaited = False
+            del self  # it keeps the exception, whose traceback refers to this frame
+
+    def result(self) -> Any:
+        try:
+            result = super().result()
+            if not self._is_awaited:
+                self._hand_over()
+            return result
+        finally:
+            del self  # as above
+
+
 #: An operation, and how it runs.
 Started = Tuple[Operation, Plan[Any]]
 
@@ -100,11 +132,14 @@ class Driver:
     def start(self, plan: Plan[Any], before: "Optional[asyncio.Future[Any]]" = None) -> Operation:
         """`before`: the operation that must have ended before this one begins."""
         operation: Operation
-        if plan.give_back is None:
-            operation = Operation(loop=self.loop)
-        else:
+        if plan.give_back is not None:
             operation = Claiming(loop=self.loop)
             operation.plan = plan
+        elif plan.move is not None:
+            operation = Reading(loop=self.loop)
+            operation.move = plan.move
+        else:
+            operation = Operation(loop=self.loop)
         operation.driver = self
         if before is None or before.done():
             self._admit(operation, plan)
@@ -284,7 +319,11 @@ class Aio(Bound):
     """The store in an event loop: every operation is awaited, thousands may be in flight.
 
     If the await of a call is cancelled, the call begins no further request. A change whose request
-    is under way may or may not be applied. If that request makes a claim, the claim is given back.
+    is under way may or may not be applied. If that request makes a claim, the claim is given back. The
+    cursor of a call that reads from it on stays where it was.
+
+    A call returns a future or a coroutine. `await`, `asyncio.gather`, `asyncio.wait_for` and
+    `asyncio.ensure_future` take either. `asyncio.create_task` takes only coroutines: it raises TypeError for a future.
 
     >>> async def main():
     ...     aio = s.aio

@@ -15,7 +15,7 @@ from .errors import brief, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_required_ms, as_short_ms,
                    awaited, begun, called, encode_name, new_options, new_sized, new_struct, started, take_found, take_none, waiting)
 from .stream import PART, check_open, check_scan, collect_limit, records, rest_of, visit_of
-from .table import Cursor
+from .table import Cursor, moving
 
 #: "10/s", "1000/h", "5/10s", or (count, per[, burst]) with `per` in seconds.
 Rate = Union[str, Tuple[int, Seconds], Tuple[int, Seconds, int]]
@@ -189,7 +189,7 @@ class LimitPlans(Structure):
     def _page(self, cursor: Cursor, limit: int = 0) -> Plan[List[Tuple[bytes, LimitValue]]]:
         """The identities from the cursor on: about 256 KB of them, and at most `limit` (0: all).
 
-        Moves the cursor. An identity that takes or gives meanwhile may be visited or not.
+        Moves the cursor, when the call returns. An identity that takes or gives meanwhile may be visited or not.
         """
         check_type(cursor, Cursor, "cursor")
         visit = visit_of(self, PART)
@@ -197,9 +197,8 @@ class LimitPlans(Structure):
 
         def take(code: int, out: Any) -> List[Tuple[bytes, LimitValue]]:
             check_open(self._runner._core, self._opened)
-            cursor.position = state.position
-            cursor.done = state.done or code == NOT_FOUND
-            # The cursor has passed these, so they come first; the next call fails again.
+            state.done = state.done or code == NOT_FOUND
+            # The scan has passed these, so they come first; the next call fails again.
             found = [(who, read_tokens(ffi.from_buffer("mcds_limit_value *", value)))
                      for _, _, who, value in records(visit.buffer)]
             if not found:
@@ -208,7 +207,7 @@ class LimitPlans(Structure):
 
         return Plan(lib.mcds_limit_scan, lib.mcds_limit_scan_start,
                     (self._opened.handle, state, as_integer(limit, "limit"), collect_limit, visit.buffer), take,
-                    (state, visit))
+                    (state, visit), move=moving(cursor, state))
 
     def _drop(self) -> Plan[bool]:
         """Erase the limit: every bucket is full. False: there was none."""

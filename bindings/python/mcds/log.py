@@ -85,10 +85,12 @@ class LogCursor:
 
     Without a start it begins with the events that are put after its first use; with one, at the
     events filed at that time or later. Used by one reader at a time.
+
+    It moves past events when the caller gets them. A call that was interrupted or cancelled leaves it where it was.
     """
 
     def __init__(self, start: Optional[When] = None) -> None:
-        self._cursor = ffi.new("mcds_log_cursor *")
+        self._cursor = ffi.new("mcds_log_cursor *")  # C moves copies of it
         self._info = new_sized("mcds_log_info")
         try:
             self._cursor.from_ms = 0 if start is None else max(1, as_bound_ms(start, "start"))
@@ -97,7 +99,8 @@ class LogCursor:
 
     @property
     def gaps(self) -> int:
-        """Places where events are missing that the store should hold."""
+        """Places where events are missing that the store should hold. A call that was cancelled may have counted a
+        place that the next call counts again."""
         return int(self._info.gaps)
 
     @property
@@ -106,7 +109,7 @@ class LogCursor:
         return int(self._info.corrupt)
 
     def save(self) -> str:
-        """The position as text, for another process or for later."""
+        """The position as text, for another process or for later: after the last event that the caller got."""
         out = ffi.new("char[]", lib.MCDS_LOG_CURSOR_TEXT)
         lib.mcds_log_cursor_save(self._cursor, out)
         return str(ffi.string(out).decode())
@@ -140,6 +143,15 @@ def to_event(record: Any) -> Event:
     return Event(from_time_ms(when_ms), from_time_ms(filed_ms), data)
 
 
+#: An event, or None, and the position after it: an mcds_log_cursor.
+Step = Tuple[Optional[Event], Any]
+
+
+def copy_of(cursor: Any) -> Any:
+    """A copy of an mcds_log_cursor."""
+    return ffi.new("mcds_log_cursor *", cursor[0])
+
+
 class LogPlans(Structure):
     def _put(self, event: Bytes, when: Optional[When] = None) -> Plan[None]:
         """Put an event; without a time, now. Raises TooOld and TooFuture.
@@ -170,17 +182,40 @@ class LogPlans(Structure):
         """
         check_type(cursor, LogCursor, "cursor")
         buffer = new_buffer(PART)
+        end = copy_of(cursor._cursor)
 
         def take(code: int, out: Any) -> "builtins.list[Event]":
-            # The cursor has passed these, so they come first; the next call fails again.
+            # The tail has passed these, so they come first; the next call fails again.
             events = builtins.list(map(to_event, records(buffer)))
             if not events:
                 check_scan(code, buffer)
             return events
 
+        def move() -> None:
+            cursor._cursor = end
+
         return Plan(lib.mcds_log_tail, lib.mcds_log_tail_start,
-                    (self._opened.handle, cursor._cursor, collect_event, buffer,
-                     cursor._info), take, (cursor, buffer))
+                    (self._opened.handle, end, collect_event, buffer, cursor._info), take,
+                    (cursor, end, buffer), move=move)
+
+    def _steps(self, cursor: LogCursor) -> Plan["builtins.list[Step]"]:
+        """Like tail, but the caller moves the cursor. There is at least one step."""
+        check_type(cursor, LogCursor, "cursor")
+        buffer = new_buffer(PART)
+        end = copy_of(cursor._cursor)
+        lib.mcds_py_buffer_keep_positions(buffer, end)
+
+        def take(code: int, out: Any) -> "builtins.list[Step]":
+            found = [(to_event(record), ffi.from_buffer("mcds_log_cursor *", record[2])) for record in records(buffer)]
+            if not found:
+                check_scan(code, buffer)
+                return [(None, end)]
+            # The tail may have moved on from the last event, past segments without any.
+            return [*found[:-1], (found[-1][0], end)]
+
+        return Plan(lib.mcds_log_tail, lib.mcds_log_tail_start,
+                    (self._opened.handle, end, collect_event, buffer, cursor._info), take,
+                    (cursor, end, buffer))
 
     def _drop(self) -> Plan[bool]:
         """Erase the log. False: there was none."""
@@ -271,14 +306,21 @@ class Log(LogPlans):
         yield from self._events("events", first, last, limit, newest_first)
 
     def follow(self, cursor: Optional[LogCursor] = None, pause: Seconds = 0.5) -> Iterator[Event]:
-        """Events as they are put, for ever; looks again after `pause` seconds without any."""
+        """Events as they are put, for ever; looks again after `pause` seconds without any.
+
+        Each event moves the cursor past it. So `cursor.save()` after an event is the position from which
+        another call, or another process, continues with the next event.
+        """
         cursor = cursor or LogCursor()
         with rest_of(self) as rest:
-            while rest.take(called("follow", LogPlans._tail, self, cursor)):
-                if not rest.part:
+            while rest.take(called("follow", LogPlans._steps, self, cursor)):
+                for event, position in rest.part:
+                    cursor._cursor = position
+                    if event is not None:
+                        yield event
+                        continue
                     for part in self._parts_of(pause):
                         time.sleep(part)
-                yield from rest.part
 
     def __iter__(self) -> Iterator[Event]:
         return self._events("__iter__")
@@ -317,15 +359,17 @@ class AioLog(LogPlans):
 
     async def follow(self, cursor: Optional[LogCursor] = None,
                      pause: Seconds = 0.5) -> AsyncIterator[Event]:
-        """Events as they are put, for ever."""
+        """Events as they are put, for ever. Each event moves the cursor past it."""
         cursor = cursor or LogCursor()
         with rest_of(self) as rest:
-            while rest.take(await begun("follow", LogPlans._tail, self, cursor)):
-                if not rest.part:
+            while rest.take(await begun("follow", LogPlans._steps, self, cursor)):
+                for event, position in rest.part:
+                    cursor._cursor = position
+                    if event is not None:
+                        yield event
+                        continue
                     for part in self._parts_of(pause):
                         await asyncio.sleep(part)
-                for event in rest.part:
-                    yield event
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self._events("__aiter__")

@@ -40,7 +40,7 @@ GROUP = 256
 class Result(Bound, Generic[T]):
     """What an operation of a pipeline returns, when it has finished."""
 
-    __slots__ = ("_pipeline", "_is_done", "_value", "_error")
+    __slots__ = ("_pipeline", "_is_done", "_value", "_error", "_move")
 
     _value: T
 
@@ -48,6 +48,7 @@ class Result(Bound, Generic[T]):
         self._pipeline = pipeline
         self._is_done = False
         self._error: Optional[BaseException] = None
+        self._move: Optional[Callable[[], None]] = None  #: of the plan, until the caller has the result
 
     def __repr__(self) -> str:
         return f"<mcds.Result {'done' if self._is_done else 'pending'}>"
@@ -61,6 +62,9 @@ class Result(Bound, Generic[T]):
         if not self._is_done:
             self._pipeline._wait_for(self)
         if self._error is None:
+            move, self._move = self._move, None
+            if move is not None:
+                move()
             return self._value
         try:
             raise self._error.with_traceback(None)
@@ -210,6 +214,7 @@ class Pipeline(Bound):
                     plan.end_claim(completion.result)
                     raise doubt()
                 result._value = plan.take(completion.result, plan.out)
+                result._move = plan.move
             except BaseException as raised:
                 # Without a traceback, which refers to this frame.
                 result._error = error = plan.failure(raised).with_traceback(None)

@@ -76,15 +76,18 @@ class Plan(Generic[T]):
     or Ambiguous, or the store was closed meanwhile. From the result code and the handle of the call it
     makes the plans that give back the claim. Each plan begins after the one before has succeeded.
     `repeats`: the caller repeats an Ambiguous call with the same claim.
+    `move`: moves the caller's cursor past the result, when the caller gets the result. After a failure, an interrupt
+    or a cancellation the cursor stays, and what the call has read comes again.
     `made_by`: the structure, the method that made the plan, and its arguments: for `failure`.
     """
 
-    __slots__ = ("call", "start", "arguments", "take", "out", "waits", "give_back", "repeats", "made_by")
+    __slots__ = ("call", "start", "arguments", "take", "out", "waits", "give_back", "repeats", "move",
+                 "made_by")
 
     def __init__(self, call: Any, start: Any, arguments: Tuple[Any, ...],
                  take: Callable[[int, Any], T], out: Any = None, waits: bool = False,
                  give_back: Optional[GiveBack] = None, repeats: bool = False,
-                 made_by: Optional[MadeBy] = None) -> None:
+                 move: Optional[Callable[[], None]] = None, made_by: Optional[MadeBy] = None) -> None:
         self.call = call
         self.start = start
         self.arguments = arguments
@@ -93,13 +96,23 @@ class Plan(Generic[T]):
         self.waits = waits
         self.give_back = give_back
         self.repeats = repeats
+        self.move = move
         self.made_by = made_by
 
     def wait(self) -> T:
         try:
-            return self.take(self.call(*self.arguments), self.out)
+            return self.handed(self.call(*self.arguments))
         except BaseException as error:
             self.raise_failure(error)
+
+    def handed(self, code: int) -> T:
+        """The result, which the caller gets at once. Nothing after the move looks for signals, so that the cursor
+        does not move past a result that an exception of a signal handler replaces."""
+        if self.move is None:
+            return self.take(code, self.out)
+        result = self.take(code, self.out)
+        self.move()
+        return result
 
     def run(self, structure: Any) -> int:
         """The result code. Signals are handled meanwhile; a handler that raises ends the wait. So does the
@@ -293,7 +306,7 @@ def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate
                 if plan.give_back is not None and plan.comes_late(self, code):
                     plan.end_claim(code)
                     raise closed_of(self)
-            return plan.take(code, plan.out)
+            return plan.take(code, plan.out) if plan.move is None else plan.handed(code)
         except BaseException as error:
             # After an exception of a signal handler the caller has no claim either.
             if plan.is_in_doubt(code) or not isinstance(error, Error):

@@ -202,6 +202,10 @@ class Set(AnyForm, OfBytes, MutableSet[bytes]):
 class Bag(AnyForm):
     """A multiset. Iteration visits each element once."""
 
+    def __len__(self) -> int:
+        """The number of different elements. This visits all of them. `counts` has how often each was added."""
+        return super().__len__()
+
     def counts(self) -> Iterator[Tuple[bytes, int]]:
         """Each element with its count, in parts."""
         for number, _, _, element in Stream(self, self._scan, "counts"):

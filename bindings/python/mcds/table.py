@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import (Any, AsyncIterator, ItemsView, Iterator, KeysView, List, Mapping, MutableMapping, Optional,
-                    Tuple, TypeVar, Union, ValuesView, overload)
+from typing import (Any, AsyncIterator, Callable, ItemsView, Iterator, KeysView, List, Mapping, MutableMapping,
+                    Optional, Tuple, TypeVar, Union, ValuesView, overload)
 
 from ._binding import ffi, lib
 from .arguments import as_integer, check_type
@@ -43,6 +43,14 @@ class Cursor:
 
     def __repr__(self) -> str:
         return f"Cursor({self.position}, {self.done})"
+
+
+def moving(cursor: Cursor, state: Any) -> Callable[[], None]:
+    """The `move` of a plan: to where C has moved its copy of the cursor."""
+    def move() -> None:
+        cursor.position, cursor.done = state.position, state.done
+
+    return move
 
 
 def take_value(code: int, out: Any) -> Optional[bytes]:
@@ -149,7 +157,7 @@ class TablePlans(Structure):
     def _page(self, cursor: Cursor, limit: int = 0) -> Plan[List[Tuple[bytes, bytes]]]:
         """The entries from the cursor on: about 256 KB of them, and at most `limit` (0: all).
 
-        Moves the cursor. Every entry that nobody changes comes exactly once until it is done. A part
+        Moves the cursor, when the call returns. Every entry that nobody changes comes exactly once until it is done. A part
         that the store has lost is left out, and `cursor.lost` is set.
 
         >>> cursor = mcds.Cursor()
@@ -163,9 +171,8 @@ class TablePlans(Structure):
 
         def take(code: int, out: Any) -> List[Tuple[bytes, bytes]]:
             check_open(self._runner._core, self._opened)
-            cursor.position = state.position
-            cursor.done = state.done or code == NOT_FOUND
-            # The cursor has passed these, so they come first; the next call fails again.
+            state.done = state.done or code == NOT_FOUND
+            # The scan has passed these, so they come first; the next call fails again.
             entries = [(key, value) for _, _, key, value in records(visit.buffer)]
             if code == lib.MCDS_LOST:
                 cursor.lost = error_of(code)
@@ -175,7 +182,7 @@ class TablePlans(Structure):
 
         return Plan(lib.mcds_table_scan, lib.mcds_table_scan_start,
                     (self._opened.handle, state, as_integer(limit, "limit"), collect_table, visit.buffer), take,
-                    (state, visit))
+                    (state, visit), move=moving(cursor, state))
 
 
 class Table(TablePlans, MutableMapping[bytes, bytes]):
