@@ -50,8 +50,11 @@ void mcds_py_buffer_free(mcds_py_buffer *buffer)
 {
     if (buffer == NULL)
         return;
-    (void)pthread_mutex_destroy(&buffer->mutex);
-    (void)pthread_cond_destroy(&buffer->changed);
+    /* In a child of fork, pthread_cond_destroy would wait for the threads of the parent. */
+    if (buffer->process == getpid()) {
+        (void)pthread_mutex_destroy(&buffer->mutex);
+        (void)pthread_cond_destroy(&buffer->changed);
+    }
     free(buffer->data);
     free(buffer);
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import os
 import queue
 import weakref
 from types import TracebackType
@@ -16,7 +17,7 @@ from .array import AioArray, open_array
 from .cache import AioCache, open_cache
 from .core import Bound, Core
 from .counter import AioCounter, AioSumCounter, open_counter, open_exact, open_striped
-from .errors import Ambiguous, Error, check, closed, error_of
+from .errors import Ambiguous, Error, check, closed, error_of, forked
 from .handle import handle_in, new_place
 from .ids import AioIds, open_ids
 from .limit import AioLimit, open_limit
@@ -114,6 +115,7 @@ class Driver:
 
     def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
         self._patience_ms = core.patience_ms
+        self._process = os.getpid()
         place = new_place("pipeline")
         check(lib.mcds_pipeline_open(core.handle,
                                      new_options("mcds_pipeline_options", depth=DEPTH), place))
@@ -211,6 +213,9 @@ class Driver:
         """Take what has finished, start what waits, send, and say what to wait for."""
         if self._pipeline is None:
             return
+        if self._process != os.getpid():
+            self._leave_parent()
+            return
         if self._next is not None:
             self._next.cancel()
         self._next = None
@@ -218,7 +223,7 @@ class Driver:
         count = lib.mcds_py_drain(self._pipeline, 0, self._done, TURN, self._code)
         if count == 0 and self._running and self._code[0] != lib.MCDS_PENDING:
             self._unwatch()
-            error = error_of(self._code[0])  # after fork, after an interrupt
+            error = error_of(self._code[0])  # after an interrupt
             self._fail_all(error, error)
             return
         self._finish(count)
@@ -278,8 +283,10 @@ class Driver:
 
     def close(self) -> None:
         """Close the pipeline in the thread of its loop. A call from another thread waits for this, at most for the
-        store's timeout."""
-        if is_running_elsewhere(self.loop):
+        store's timeout. A call in a child of fork waits for nothing."""
+        if self._process != os.getpid():
+            self._leave_parent()
+        elif is_running_elsewhere(self.loop):
             has_ended: "queue.SimpleQueue[None]" = queue.SimpleQueue()
             with contextlib.suppress(RuntimeError, queue.Empty):  # the loop has ended, or is busy
                 self.loop.call_soon_threadsafe(self._close)
@@ -287,6 +294,17 @@ class Driver:
                 has_ended.get(timeout=self._patience_ms / 1000)
         else:
             self._close()
+
+    def _leave_parent(self) -> None:
+        """In a child of fork: let go of the pipeline. The child shares the kernel's list of what the loop watches with
+        the parent, so the list stays as it is. A loop that has run at the fork never runs in the child."""
+        self._pipeline = None
+        self._fd = -1
+        if self.loop.is_running():
+            self._running.clear()
+            self._waiting.clear()
+        else:
+            self._fail_all(forked("store", b""), forked("store", b""))
 
     def _close(self) -> None:
         """Operations in flight may or may not be applied. If a call uses the pipeline, C closes it when the call
@@ -363,6 +381,7 @@ class Aio(Bound):
 
     def _start(self, plan: Plan[Any], before: "Optional[asyncio.Future[Any]]" = None
                ) -> "asyncio.Future[Any]":
+        plan.check_process()  # a child that a task has forked has no running loop
         loop = asyncio.get_running_loop()
         known, driver = self._last
         if known is not loop or driver is None:

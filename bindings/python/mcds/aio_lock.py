@@ -55,6 +55,7 @@ class AioLease(Tenure):
 
     async def export(self) -> str:
         """The lease as text, with which `adopt` of another process renews and releases it."""
+        self._opened.check_process()  # in a child nothing ends an operation of the parent
         while self._last is not None and not self._last.done():
             await asyncio.wait([self._last])
         return self._export()

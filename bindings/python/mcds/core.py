@@ -75,9 +75,10 @@ class Core:
         place = new_place("store")
         check(lib.mcds_open(uri, options, place))
         self.handle = handle_in(place)
+        self.process = os.getpid()
         #: The longest time that close() waits for threads.
         self.patience_ms: int = options.timeout_ms or 1000
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # after `check_process`, as each lock of this package
         self._opened: "collections.OrderedDict[Hashable, Opened]" = collections.OrderedDict()
         self._adopted: "weakref.WeakSet[Opened]" = weakref.WeakSet()
         self.pipelines: "weakref.WeakSet[Any]" = weakref.WeakSet()
@@ -87,10 +88,21 @@ class Core:
         self._exact: List[Opened] = []
         self._at_close: List[Callable[[], None]] = []
 
+    def is_of_parent(self) -> bool:
+        """Whether a parent process has opened the store. Then another thread of the parent may have held a lock at
+        the fork, and nothing releases the lock in this process."""
+        return self.process != os.getpid()
+
+    def check_process(self, noun: str, name: bytes) -> None:
+        """Raise Invalid in a child of the process that has opened the store."""
+        if self.is_of_parent():
+            raise forked(noun, name)
+
     def open(self, noun: str, name: bytes, options: Any, key: Tuple[Hashable, ...],
              kept: Any = None) -> Opened:
         """The structure with this name and these options; opens it if it is not open yet."""
         whole = (noun, name, *key)
+        self.check_process(noun, name)
         with self._lock:
             opened = self._opened.get(whole)
             if opened is not None:
@@ -112,6 +124,8 @@ class Core:
 
     def forget(self, opened: Opened) -> None:
         """Keep this handle no more, so that the next open makes a new one: it reports a loss at each call."""
+        if self.is_of_parent():
+            return
         with self._lock:
             for key, one in self._opened.items():
                 if one is opened:
@@ -121,6 +135,7 @@ class Core:
 
     def adopt(self, opened: Opened) -> Opened:
         """Close a handle that nobody else opens with the store."""
+        self.check_process(opened.noun, opened.name)
         with self._lock:
             if self.handle is ffi.NULL:
                 raise closed(opened.noun, opened.name)
@@ -130,17 +145,19 @@ class Core:
     def end(self, users: "weakref.WeakSet[Any]", user: Any, noun: str, name: bytes) -> None:
         """Register a pipeline or a scan for close(), which ends it before it flushes exact counters: a flush waits
         for the operations of pipelines."""
+        self.check_process(noun, name)
         with self._lock:
             if self.handle is ffi.NULL:
                 raise closed(noun, name)
             users.add(user)
 
     def at_close(self, function: Callable[[], None]) -> None:
+        self.check_process("store", b"")
         with self._lock:
             self._at_close.append(function)
 
     def close(self) -> None:
-        """Write what exact counters hold, then let go of every handle."""
+        """Write what exact counters hold, then let go of every handle. In a child of fork nothing is written."""
         failures: List[Error] = []
         try:
             self._end(failures)
@@ -154,8 +171,12 @@ class Core:
 
     def _end(self, failures: List[Error]) -> None:
         """Close everything. It is safe to repeat this after an interrupt, and in several threads."""
-        with self._lock:
+        is_of_parent = self.is_of_parent()
+        if is_of_parent:
             self.handle = ffi.NULL
+        else:
+            with self._lock:
+                self.handle = ffi.NULL
         for rest in [*self.resting]:
             rest.part.clear()
         for visit in [one() for one in [*self.visits]]:
@@ -170,7 +191,7 @@ class Core:
             except Invalid:  # it was flushed before an interrupt, or by another thread
                 continue
             try:
-                if handle != ffi.NULL:
+                if handle != ffi.NULL and not is_of_parent:
                     check(lib.mcds_counter_flush(handle))
             except Error as error:
                 failures.append(error.with_traceback(None))  # which refers to this frame

@@ -6,6 +6,7 @@ import asyncio
 import builtins
 import dataclasses
 import datetime
+import os
 import threading
 import time
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional, Tuple
@@ -62,19 +63,25 @@ class Damage:
     """The losses that reads of a handle have found and damage() has not returned yet.
 
     The library reports some losses only to the first read after them. Each read finds the other
-    losses again, so the numbers are the largest of all reads, not their sum.
+    losses again, so the numbers are the largest of all reads, not their sum. A child of fork finds none: its reads
+    are refused, and a thread of the parent may have held the mutex at the fork.
     """
 
     def __init__(self) -> None:
+        self._process = os.getpid()
         self._mutex = threading.Lock()
         self._found = (0, 0)
 
     def note(self, info: Any) -> None:
         """Add the losses that one read has found."""
+        if self._process != os.getpid():
+            return
         with self._mutex:
             self._found = (max(self._found[0], info.gaps), max(self._found[1], info.corrupt))
 
     def take(self) -> "tuple[int, int]":
+        if self._process != os.getpid():
+            return 0, 0
         with self._mutex:
             found, self._found = self._found, (0, 0)
         return found

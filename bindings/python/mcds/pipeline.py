@@ -13,7 +13,7 @@ from .array import PipelineArray, open_array
 from .cache import PipelineCache, open_cache
 from .core import Bound, Core
 from .counter import PipelineCounter, PipelineSumCounter, open_counter, open_exact, open_striped
-from .errors import Ambiguous, Error, Invalid, check, error_of
+from .errors import Ambiguous, Error, Invalid, check, error_of, forked
 from .handle import handle_in, new_place
 from .ids import PipelineIds, open_ids
 from .limit import PipelineLimit, open_limit
@@ -140,6 +140,7 @@ class Pipeline(Bound):
 
     def _start(self, plan: Plan[T]) -> Result[T]:
         result: Result[T] = Result(self)
+        plan.check_process()
         try:
             with self._mutex:
                 if self._pipeline is NULL:
@@ -236,7 +237,15 @@ class Pipeline(Bound):
             self._failure = self._failure or error
         self._running.clear()
 
+    def _leave_parent(self) -> None:
+        """In a child of fork: give all operations Invalid, without the mutex, which a thread of the parent may have
+        held at the fork."""
+        self._forget(forked("pipeline", b""))
+
     def _take_while(self, goes_on: Callable[[], bool]) -> None:
+        if self._core.is_of_parent():
+            self._leave_parent()
+            return
         try:
             with self._mutex:
                 while goes_on():
@@ -256,6 +265,9 @@ class Pipeline(Bound):
         """Close the pipeline, at the end of a call that uses it. Operations in flight may or may not be
         applied: their results raise Ambiguous."""
         self._pipeline = NULL
+        if self._core.is_of_parent():
+            self._leave_parent()
+            return
         # If a call is running, its thread forgets the operations at its end: until then C may write to their plans.
         if self._mutex.acquire(blocking=False):
             try:

@@ -202,6 +202,11 @@ class Plan(Generic[T]):
         finally:
             del error, failure  # their tracebacks refer to this frame
 
+    def check_process(self) -> None:
+        """Raise Invalid in a child of the process that has opened the store."""
+        if self.made_by is not None:
+            self.made_by[0]._opened.check_process()
+
     def place(self) -> Tuple[str, str, str]:
         """The noun, the name of the structure, and the method."""
         assert self.made_by is not None

@@ -194,6 +194,8 @@ class Store(Bound):
         It gives back what it has claimed. A call of another thread that scans, such as len() of a table, raises
         Invalid after the element that it visits. Operations in flight in an open pipeline or an event loop may or may not be
         applied: their results raise Ambiguous.
+
+        In a child of fork, close() of the parent's store returns at once and writes nothing.
         """
         self._core.close()
 

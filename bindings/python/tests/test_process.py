@@ -60,12 +60,12 @@ def test_a_call_in_another_thread_survives_the_close(opener: Opener) -> None:
             thread.join()
 
 
-def in_child(work: Callable[[], bool]) -> bool:
-    """Whether work() returns True in a child process, which ends without cleaning up."""
+def in_child(work: Callable[[], bool], seconds: int = 60) -> bool:
+    """Whether work() returns True in a child process within so many seconds. The child ends without cleaning up."""
     pid = os.fork()
     if pid == 0:
         try:
-            signal.alarm(60)
+            signal.alarm(seconds)
             os._exit(0 if work() else 1)
         finally:
             os._exit(2)
