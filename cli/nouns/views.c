@@ -13,8 +13,12 @@
 
 #define PAGE_SHOWN 200 /* bytes of a page in a sentence */
 
+#define FLUSH_MS_DEFAULT 60000
+#define NS_PER_MS 1000000
+
 struct viewer {
     mcds_views *views;
+    uint32_t flush_ms;
     struct base *base;              /* NULL until something is read from or saved into it */
     uint64_t unsaved;               /* pages that a flush could not save */
     char first[PAGE_SHOWN + 1];     /* the first of them, */
@@ -38,11 +42,21 @@ const char *views_why_not(const struct command *command)
            "views, such as lmdb:PATH";
 }
 
+/* Intervals after this one are of another length: no clock is wrong by months. */
+static uint64_t latest_slot(const struct viewer *viewer)
+{
+    const mcds_env *env = mcds_env_system();
+    uint64_t now = (uint64_t)env->wall_ns(env->self) / NS_PER_MS / viewer->flush_ms;
+    return now + now / 64;
+}
+
 static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
 {
     struct viewer *viewer = context;
     *views_out = 0;
-    return viewer->base != NULL ? base_load(viewer->base, page, upto_slot, views_out) : 0;
+    if (viewer->base == NULL)
+        return 0;
+    return base_load(viewer->base, page, upto_slot, latest_slot(viewer), views_out);
 }
 
 static int save(void *context, const char *page, uint64_t slot, int64_t views)
@@ -75,6 +89,7 @@ int views_open(mcds_store *store, const struct command *command, void **handle_o
     bool is_absent = result == MCDS_NOT_FOUND && command->verb->start == views_flush;
     if (!is_absent && (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_CORRUPT))
         result = mcds_views_open(store, command->arguments[0], &options, &viewer->views);
+    viewer->flush_ms = options.flush_ms > 0 ? options.flush_ms : FLUSH_MS_DEFAULT;
     if (result == MCDS_OK)
         *handle_out = viewer;
     else

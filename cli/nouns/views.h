@@ -22,8 +22,10 @@ void base_close(struct base *base);
 int base_scan(struct base *base, bool (*visit)(void *context, mcds_bytes page, int64_t views),
               void *context);
 
-/* As mcds_views_options has them; `context` is a struct base. */
-int base_load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out);
+/* As mcds_views_options has them; `context` is a struct base. Intervals after `latest_slot` count
+ * too: views with shorter intervals, which were dropped, have saved them. */
+int base_load(void *context, const char *page, uint64_t upto_slot, uint64_t latest_slot,
+              int64_t *views_out);
 int base_save(void *context, const char *page, uint64_t slot, int64_t views);
 /* Writes why base_save has returned `result`, which is not 0. */
 void base_explain(const struct base *base, int result, char out[FAILURE_CAPACITY]);

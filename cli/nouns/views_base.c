@@ -128,7 +128,8 @@ void base_explain(const struct base *base, int result, char out[FAILURE_CAPACITY
         describe_failure(out, NULL);
 }
 
-int base_load(void *context, const char *page_name, uint64_t upto_slot, int64_t *views_out)
+int base_load(void *context, const char *page_name, uint64_t upto_slot, uint64_t latest_slot,
+              int64_t *views_out)
 {
     struct page *page = malloc(sizeof *page);
     mcds_value value = MCDS_VALUE_INIT;
@@ -137,8 +138,9 @@ int base_load(void *context, const char *page_name, uint64_t upto_slot, int64_t 
         result = read_page(context, mcds_text(page_name), &value, page);
     if (result >= 0) {
         *views_out = page->sum;
-        for (size_t i = 0; i < page->count && page->parts[i].slot <= upto_slot; i++)
-            *views_out += page->parts[i].views;
+        for (size_t i = 0; i < page->count; i++)
+            if (page->parts[i].slot <= upto_slot || page->parts[i].slot > latest_slot)
+                *views_out += page->parts[i].views;
     }
     mcds_value_free(&value);
     free(page);

@@ -174,6 +174,22 @@ class ViewsTest(RankingTest):
         self.put("views:site", {"home": "3 7:4"}, *self.database)
         self.assertEqual(self.views_top("site"), [("home", 7)])
 
+    def test_a_get_makes_nothing(self):
+        """A read of a name that does not exist does not list it, and does not choose its interval."""
+        self.must("counter", "add", "other")
+        self.must("views", "get", "absent", "p", "--database", "lmdb:./views.mdb")
+        self.assertNotIn(b"absent", self.must("ls"))
+        self.must("views", "hit", "absent", "p", "--flush-every", "1s", "--database", "lmdb:./views.mdb")
+
+    def test_get_counts_what_intervals_of_another_length_have_saved(self):
+        """After a drop, the interval of the rows is not known: get prints what top prints."""
+        second = int(time.time())
+        self.put("views:site", {"p": f"3 {second - 100}:4 {second - 90}:5", "q": f"0 {second // 60 - 9}:2"}, *self.database)
+        for page, views in self.views_top("site"):
+            self.assertEqual(int(self.must("views", "get", "site", page, "--database", "lmdb:./views.mdb")), views)
+        self.must("views", "hit", "site", "p", "10", "--database", "lmdb:./views.mdb")
+        self.assertEqual(int(self.must("views", "get", "site", "p", "--database", "lmdb:./views.mdb")), 22)
+
     def test_a_page_that_cannot_be_saved(self):
         """A flush saves the other pages, and names the first that it could not save and why."""
         views = ("--flush-every", "1s", "--database", "lmdb:./views.mdb")

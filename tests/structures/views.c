@@ -648,8 +648,32 @@ static void bad_arguments_are_refused(struct suite *suite)
     mcds_views_close(NULL);
 }
 
+/* Only a count makes views: a read of a wrong name leaves nothing, and chooses no interval. */
+static void a_get_makes_nothing(struct suite *suite)
+{
+    const char *name = NULL;
+    int64_t value = 77;
+    mcds_views *views = begin(suite, &name);
+    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_views_drop(views));
+    for (int i = 0; i < 2; i++) {
+        CHECK_RESULT(MCDS_OK, mcds_views_get(views, "p", &value));
+        assert_int_equal(value, 0);
+    }
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_views_made_with(suite->store, name, &options));
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_views_drop(views));
+    mcds_views *others = open_intervals(suite->store, name, HOUR);
+    CHECK_RESULT(MCDS_OK, mcds_views_hit(others, "p", 3));
+    CHECK_RESULT(MCDS_OK, mcds_views_get(others, "p", &value));
+    assert_int_equal(value, 3);
+    CHECK_RESULT(MCDS_INVALID, mcds_views_get(views, "p", &value));
+    mcds_views_close(views);
+    mcds_views_close(others);
+}
+
 static const struct suite_case cases[] = {
     CASE(counts_pages_apart),
+    CASE(a_get_makes_nothing),
     CASE(begins_with_what_the_database_has),
     CASE(flush_saves_what_has_ended),
     CASE(no_interval_ends_by_itself),

@@ -52,6 +52,11 @@ static inline bool mcds__settings_are_kept(const struct mcds__settings *settings
 {
     return atomic_load_explicit(&settings->kept_till_ns, memory_order_relaxed) == INT64_MAX;
 }
+/* Whether this handle has seen that the structure is made. */
+static inline bool mcds__settings_are_seen(const struct mcds__settings *settings)
+{
+    return atomic_load_explicit(&settings->seen_till_ns, memory_order_relaxed) != 0;
+}
 /* The settings were erased; the next call compares again. */
 void mcds__settings_forget(struct mcds__settings *settings);
 

@@ -24,7 +24,7 @@ struct views_get {
     struct mcds__settings_check check;
     uint8_t moves;
     bool failed;    /* load has failed */
-    bool keeps;     /* the store has no memory for the base, which is in `pair` */
+    bool keeps;     /* the base is in `pair`, and not in the store */
     uint32_t count; /* of requests */
     uint64_t upto;  /* the intervals after this one are read */
     uint64_t next;  /* the first that has not been read yet */
@@ -296,6 +296,10 @@ static enum mcds__step store_base(struct views_get *get, int64_t views, uint64_t
     atomic_store_explicit(&get->views->upto, upto, memory_order_relaxed);
     get->count = 0;
     views_get_add_request(get, &key);
+    /* A read does not make views: those that nobody has counted or saved get no key. */
+    get->keeps = views == 0 && !mcds__settings_are_seen(&get->views->settings);
+    if (get->keeps)
+        return give_claim(get);
     get->requests[0].command = MCDS_SET;
     get->requests[0].ttl_ms = BASE_TTL_MS;
     get->requests[0].value = get->base_value;
@@ -455,8 +459,7 @@ int mcds_views_get_start(mcds_views *views, const char *page, int64_t *value_out
                                              &result);
     if (get == NULL)
         return result;
-    mcds__settings_check_begin(&get->check, &views->settings, true, &get->base);
-    get->check.look.may_lack = true;
+    mcds__settings_check_begin(&get->check, &views->settings, false, &get->base);
     get->views = views;
     get->value_out = value_out;
     get->stage = GET_BEGIN;
