@@ -460,11 +460,14 @@ static void play_members(struct suite *suite, const struct members_case *kind, b
         CHECK_RESULT(MCDS_LOST, hit_another(&own, 2, at_ms));
     CHECK_RESULT(MCDS_OK, hit_another(&own, 2, at_ms));
     CHECK_RESULT(MCDS_OK, hit_another(&own, 1000, at_ms)); /* counted before */
+    uint64_t most = by_other ? 3 : 2;
+    uint64_t least = kind->members == MCDS_MEMBERS_ESTIMATED ? most - 1
+                                                             : most; /* two share a register */
     for (int again = 0; again < 2; again++) {
-        assert_int_equal(get_members(&own, at_ms, &reborn), by_other ? 3 : 2);
+        assert_in_range(get_members(&own, at_ms, &reborn), least, most);
         assert_true(reborn);
     }
-    assert_int_equal(get_members(&other, at_ms, &reborn), by_other ? 3 : 2);
+    assert_in_range(get_members(&other, at_ms, &reborn), least, most);
     assert_false(reborn);
     CHECK_RESULT(MCDS_OK, kind->counted == ONLINE ? mcds_online_drop(own.online, at_ms)
                                                   : mcds_visitors_drop(own.visitors, at_ms));
