@@ -112,8 +112,9 @@ MCDS_API MCDS_CHECKED int mcds_views_hit_start(mcds_views *views, const char *pa
  *              saved intervals. The store keeps the base, and the call reads it again from the
  *              database every ten minutes. That read costs 5 round trips and 2 calls of `load`,
  *              or 3 to 16 calls if the store has no record of a flush. It costs more of both
- *              while saved intervals may still change. One more for a handle's first call of any
- *              kind */
+ *              while saved intervals may still change. If nobody has counted or saved views
+ *              under this name, nothing is stored, and each get reads the database. One more for a
+ *              handle's first call of any kind */
 MCDS_API MCDS_CHECKED int mcds_views_get(mcds_views *views, const char *page,
                                          int64_t *value_out);
 MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *page,
