@@ -52,7 +52,7 @@ struct server {
     char trouble[200]; /* the first problem that the last reading has found */
     bool is_silent;    /* the last reading found no answer */
     bool has_fact;     /* the reading under way has found one */
-    int64_t since_ms;  /* that it is silent */
+    int64_t since_ms;  /* when the silence began */
 };
 
 struct reading {

@@ -100,8 +100,8 @@ typedef struct mcds_cache_options {
     /* How long "the source has nothing" is fresh. 1 to 2 592 000 000; 0 = ttl_ms */
     uint64_t nothing_ms;
     /* How long a claim lasts. A fill that takes longer must renew its claim. The store keeps a
-     * value for so much longer than its time, as a claim may outlive it. 3 000 (memcached) or 50
-     * (others) to 3 600 000; 0 = 10 000 */
+     * value fill_ms longer than its time, because a claim may end later than the value. 3 000
+     * (memcached) or 50 (others) to 3 600 000; 0 = 10 000 */
     uint32_t fill_ms;
     /* How long mcds_cache_fetch waits for another's fill; to 86 400 000; 0 = until the claim of a
      * caller that died has ended: fill_ms and 2 s, on memcached 4 s */
@@ -179,8 +179,9 @@ typedef int (*mcds_cache_fill_cb)(void *context, mcds_bytes key, mcds_fill *fill
  *                              the key was forgotten, expired or held during the fill
  *              MCDS_NOT_FOUND  the source has nothing for this key; *state_out is set
  *              MCDS_BUSY       another caller has not ended its fill within wait_ms, or other
- *                              callers kept changing the key. A caller that has waited so long
- *                              for a hold reads the source, and stores nothing
+ *                              callers kept changing the key. If it is a hold that has not
+ *                              ended within wait_ms, the call reads the source instead and
+ *                              stores nothing
  *              MCDS_IO         the fill failed, now or within failed_ms before (cause
  *                              MCDS_CAUSE_CALLBACK_FAILED)
  *              MCDS_TOO_BIG    `fill` made more than 64 MB
@@ -254,7 +255,7 @@ typedef struct mcds_cache_claim {
     }
 
 /* Reads the value of a key, and claims the key if it is to be filled. A caller that gets a value
- * and the claim shows the value meanwhile.
+ * together with the claim can use the value while it fills the key.
  * Arguments:   tags       as for mcds_cache_fetch
  *              wait_ms    how long to wait for another's fill; 0 to 86 400 000
  *              value_out  also set after MCDS_IO, as for mcds_cache_fetch
@@ -327,8 +328,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_fail_start(mcds_cache *cache, mcds_cache_cl
  * between two renewals, not the time of the fill: choose a short fill_ms, and renew after each
  * third of it.
  * Arguments:   claim  in and out; mine
- * Returns:     MCDS_OK         the claim lives for fill_ms from now, and the store keeps the value
- *                              that is filled again as long
+ * Returns:     MCDS_OK         the claim lives for fill_ms from now, and the store keeps the old
+ *                              value at least until the claim ends
  *              MCDS_EXPIRED    as mcds_cache_put; the value may still be used
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the claim is not the caller's
@@ -411,12 +412,12 @@ MCDS_API MCDS_CHECKED int mcds_cache_clear_start(mcds_cache *cache, mcds_pipelin
  *   mcds_cache_forget(cache, key);
  *
  * Until the next forget or expire of the key, and for at most hold_ms, no fill is stored.
- * memcached may expire a key up to 2 s early, so mcds lets it keep the hold 2 s longer: there, the
- * hold of a writer that died ends after hold_ms and up to 2 s more. Its end is measured by the
- * clock of the store, and not by those of the callers, which differ. Callers get the present
- * value. If there is none, they wait, and then read the source themselves. If the writer dies
- * before the forget, the value ends with the hold. Only one writer at a time may hold a key: the
- * forget of one writer ends the hold of another.
+ * memcached may expire a key up to 2 s early, so mcds adds 2 s to the hold. On memcached, the hold
+ * of a writer that died therefore ends up to 2 s after hold_ms. The clock of the store measures the
+ * hold, because the clocks of the callers may differ. Callers get the present value. If there is
+ * none, they wait, and then read the source themselves. If the writer dies before the forget, the
+ * value ends with the hold. Only one writer at a time may hold a key: the forget of one writer ends
+ * the hold of another.
  * Arguments:   hold_ms  longer than the change takes; 3 000 (memcached) or 50 (others) to
  *                       3 600 000
  * Returns:     MCDS_OK

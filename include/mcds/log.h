@@ -225,8 +225,8 @@ typedef struct mcds_log_cursor {
  * events: call again later. If the clocks of a writer and a reader differ by more than R chunks
  * (see mcds_log_options), a cursor may skip the writer's events without reporting a gap; a scan
  * visits them.
- * Arguments:   cursor    moves past the last event visited, even if the call fails. During visit it
- *                        is after the event: a copy is a cursor that continues with the next one
+ * Arguments:   cursor    moves past the last event visited, even if the call fails. While visit runs,
+ *                        it is already past the event: a copy continues with the next event
  *              visit     as above
  *              info_out  the call adds the damage that it finds to these numbers; NULL is
  *                        allowed. A gap means that events that were or may have been in the log

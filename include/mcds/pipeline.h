@@ -132,12 +132,13 @@ MCDS_API bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline);
  * Cost:        none */
 MCDS_API int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline);
 
-/* Called in X_start. It must not call a function with this pipeline. */
+/* X_start calls this function. The function must not use the pipeline. */
 typedef void (*mcds_start_cb)(void *context);
 
-/* Sets a function that makes an event loop call mcds_pipeline_prepare soon. X_start calls it for
- * the first operation that it starts after this call, after a mcds_pipeline_prepare, or after a
- * mcds_pipeline_poll that returned no completion. mcds/uv.h and mcds/event.h set it.
+/* Sets a function that wakes an event loop, so that the loop calls mcds_pipeline_prepare soon.
+ * X_start calls the function for the first operation that is started after any of these:
+ * mcds_pipeline_on_start, mcds_pipeline_prepare, or a mcds_pipeline_poll that returned no
+ * completion. mcds/uv.h and mcds/event.h set it.
  * Arguments:   started  NULL: X_start calls nothing
  *              context  passed to `started`
  * Cost:        none */

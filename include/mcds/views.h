@@ -162,10 +162,10 @@ MCDS_API MCDS_CHECKED int mcds_views_flush_final_start(mcds_views *views,
 
 /* Erases all data of the views in the store. The views may then be opened with another flush_ms.
  * The database keeps the saved counts. Erase its rows before this call, or the next get adds them
- * again. The numbers of intervals of another flush_ms are other numbers: with these rows, get
- * counts all, some or none of them. Views that are counted during the call may be erased or may
- * stay. A page that was not viewed in the last day may keep its sum from the database for ten
- * minutes.
+ * again. If the new flush_ms differs, the rows that are left have numbers of other intervals: get
+ * then adds all, some or none of their views. Views that are counted during the call may be erased
+ * or may stay. A page that was not viewed in the last day may keep its sum from the database for
+ * ten minutes.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  the store has no data of the views
  *              MCDS_AMBIGUOUS  see below; also after any failure when something is already erased

@@ -75,8 +75,8 @@ class Claiming(Operation):
 
 
 class Reading(Operation):
-    """The future of a call that reads from a cursor on. The cursor moves when the caller gets the result, also with
-    `result()`, as in gather and wait_for."""
+    """The future of a call that reads from a cursor. The cursor moves when the caller gets the result: by `await`,
+    or by `result()`, which gather and wait_for call."""
 
     move: Optional[Callable[[], None]]
     _is_awaited = False  # by a task, which calls result() before it continues or is cancelled
@@ -337,8 +337,8 @@ class Aio(Bound):
     """The store in an event loop: every operation is awaited, thousands may be in flight.
 
     If the await of a call is cancelled, the call begins no further request. A change whose request
-    is under way may or may not be applied. If that request makes a claim, the claim is given back. The
-    cursor of a call that reads from it on stays where it was.
+    is under way may or may not be applied. If that request makes a claim, the claim is given back. If
+    the call reads from a cursor, the cursor does not move.
 
     A call returns a future or a coroutine. `await`, `asyncio.gather`, `asyncio.wait_for` and
     `asyncio.ensure_future` take either. `asyncio.create_task` takes only coroutines: it raises TypeError for a future.

@@ -78,7 +78,7 @@ class Core:
         self.process = os.getpid()
         #: The longest time that close() waits for threads.
         self.patience_ms: int = options.timeout_ms or 1000
-        self._lock = threading.Lock()  # after `check_process`, as each lock of this package
+        self._lock = threading.Lock()  # acquired only after `check_process`, like each lock of this package
         self._opened: "collections.OrderedDict[Hashable, Opened]" = collections.OrderedDict()
         self._adopted: "weakref.WeakSet[Opened]" = weakref.WeakSet()
         self.pipelines: "weakref.WeakSet[Any]" = weakref.WeakSet()

@@ -157,8 +157,8 @@ class TablePlans(Structure):
     def _page(self, cursor: Cursor, limit: int = 0) -> Plan[List[Tuple[bytes, bytes]]]:
         """The entries from the cursor on: about 256 KB of them, and at most `limit` (0: all).
 
-        Moves the cursor, when the call returns. Every entry that nobody changes comes exactly once until it is done. A part
-        that the store has lost is left out, and `cursor.lost` is set.
+        Moves the cursor, when the call returns. Until it is done, each entry that does not change is returned
+        exactly once. A part that the store has lost is left out, and `cursor.lost` is set.
 
         >>> cursor = mcds.Cursor()
         >>> while not cursor.done:
