@@ -83,8 +83,9 @@ static enum mcds__step map_rewrite_refuse(struct mcds__map_rewrite *rewrite,
 static enum mcds__step map_rewrite_refuse_value(struct mcds__map_rewrite *rewrite,
                                                 struct mcds__operation *operation, int result)
 {
+    enum mcds__step step = mcds__operation_explain(operation, result, mcds__map_reason(result));
     map_rewrite_end(rewrite, operation);
-    return mcds__operation_explain(operation, result, mcds__map_reason(result));
+    return step;
 }
 
 static mcds_request *parent_request(struct mcds__map_rewrite *rewrite)
