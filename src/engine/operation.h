@@ -189,6 +189,16 @@ static inline const mcds_request *mcds__operation_read(const struct mcds__operat
                                                                   : operation->read;
 }
 
+/* The memory of the last batch is gone: no refusal names its keys, and the next one takes any
+ * connection. */
+static inline void mcds__operation_forget_batch(struct mcds__operation *operation)
+{
+    assert(!operation->is_asked);
+    operation->read = NULL;
+    operation->batch.count = 0;
+    operation->connection = 0;
+}
+
 /* The value that was read last cannot be read, or has other options: keep its key and its server. */
 void mcds__operation_blame_value(struct mcds__operation *operation);
 /* A refusal names the key and the server of this reply to the last batch. */

@@ -28,18 +28,17 @@ void mcds__map_rewrite_free(struct mcds__map_rewrite *rewrite, const mcds_env *e
     mcds__map_free_scratch(&rewrite->scratch, env);
 }
 
-static void map_rewrite_end(struct mcds__map_rewrite *rewrite,
-                            struct mcds__operation *operation)
+static void end_rewrite(struct mcds__map_rewrite *rewrite, struct mcds__operation *operation)
 {
     mcds__map_rewrite_free(rewrite, operation->env);
     rewrite->stage = GROW_BEGIN;
-    operation->connection = 0;
+    mcds__operation_forget_batch(operation);
 }
 
 static enum mcds__step map_rewrite_finish(struct mcds__map_rewrite *rewrite,
                                           struct mcds__operation *operation)
 {
-    map_rewrite_end(rewrite, operation);
+    end_rewrite(rewrite, operation);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
@@ -69,13 +68,13 @@ static enum mcds__step map_rewrite_lack_memory(struct mcds__map_rewrite *rewrite
     return map_rewrite_finish(rewrite, operation);
 }
 
-/* The store has refused. Copy the reply: map_rewrite_end() may free its memory. */
+/* The store has refused. Copy the reply: end_rewrite() may free its memory. */
 static enum mcds__step map_rewrite_refuse(struct mcds__map_rewrite *rewrite,
                                           struct mcds__operation *operation,
                                           const mcds_reply *reply)
 {
     enum mcds__step step = mcds__operation_fail(operation, reply);
-    map_rewrite_end(rewrite, operation);
+    end_rewrite(rewrite, operation);
     return step;
 }
 
@@ -84,7 +83,7 @@ static enum mcds__step map_rewrite_refuse_value(struct mcds__map_rewrite *rewrit
                                                 struct mcds__operation *operation, int result)
 {
     enum mcds__step step = mcds__operation_explain(operation, result, mcds__map_reason(result));
-    map_rewrite_end(rewrite, operation);
+    end_rewrite(rewrite, operation);
     return step;
 }
 
@@ -318,7 +317,7 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
 {
     assert(rewrite->stage == GROW_READING);
     if (rewrite->token.connection == 0) {
-        map_rewrite_end(rewrite, operation);
+        end_rewrite(rewrite, operation);
         return mcds__operation_lack_cas(operation);
     }
     int64_t now_ms = mcds__wall_ms(operation->env);

@@ -237,7 +237,7 @@ static enum mcds__step map_update_go_on(struct mcds__map_update *update,
 {
     assert(state != MCDS__MAP_OPEN);
     const mcds_reply *looked = &update->requests[MCDS__MAP_LOOK].reply;
-    operation->read = &update->requests[MCDS__MAP_LOOK];
+    operation->read = &update->requests[MCDS__MAP_APPEND]; /* the look may not have been sent */
     if (update->map->flat != 0 || state == MCDS__MAP_FOREIGN)
         return mcds__map_finish(update, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     if (mcds__map_must_help(update, state, looked->value_length))
