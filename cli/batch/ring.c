@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "batch/open_handles.h"
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "parse/options.h"
@@ -108,9 +109,8 @@ void slot_refuse(struct slot *slot, int status, const char *sentence)
 static bool is_given_up(const struct ring *ring, const struct subject *subject,
                         struct slot *slot)
 {
-    const mcds_env *env = mcds_env_system();
     int64_t again_ns = ring->has_one_server ? ring->again_ns : subject_paused_until_ns(subject);
-    if (again_ns == 0 || env->monotonic_ns(env->self) >= again_ns)
+    if (again_ns == 0 || clock_ns() >= again_ns)
         return false;
     char sentence[SENTENCE_MAX];
     size_t length = write_element(sentence, &slot->command);
@@ -167,9 +167,8 @@ static void finish(struct slot *slot, int result)
 /* Records whether the server of a subject, or the file, was reached. */
 static void note_reach(struct ring *ring, struct subject *subject, int result)
 {
-    const mcds_env *env = mcds_env_system();
     bool is_out = result == MCDS_UNAVAILABLE || (ring->is_file && result == MCDS_TIMEOUT);
-    ring->again_ns = is_out ? env->monotonic_ns(env->self) + PAUSE_NS : 0;
+    ring->again_ns = is_out ? clock_ns() + PAUSE_NS : 0;
     subject_pause(subject, ring->again_ns);
 }
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "load/moved_clock.h"
+#include "io/clock.h"
 #include "queue/queue.h"
 #include "table/nouns.h"
 
@@ -182,7 +182,7 @@ static bool see_job(void *context, const mcds_queue_entry *entry)
     mcds_bytes fields[] = {
         mcds_text(job_state_word(entry->state)),
         write_number(tries, (int64_t)entry->tries),
-        write_number(due, is_later ? system_wall_ms() + (int64_t)entry->ms : 0),
+        write_number(due, is_later ? clock_wall_ms() + (int64_t)entry->ms : 0),
         entry->job,
     };
     return put(context, fields, 4);

@@ -1,4 +1,4 @@
-/* Clock: the monotonic clock of the library. */
+/* Clock: the clocks of the library. */
 #ifndef MCDS_CLI_IO_CLOCK_H
 #define MCDS_CLI_IO_CLOCK_H
 
@@ -6,6 +6,7 @@
 
 #include "mcds.h"
 
+/* The monotonic clock, which keeps running during suspend. Leases and deadlines use it. */
 static inline int64_t clock_ns(void)
 {
     const mcds_env *env = mcds_env_system();
@@ -15,6 +16,13 @@ static inline int64_t clock_ns(void)
 static inline int64_t clock_ms(void)
 {
     return clock_ns() / 1000000;
+}
+
+/* The time since 1970. */
+static inline int64_t clock_wall_ms(void)
+{
+    const mcds_env *env = mcds_env_system();
+    return env->wall_ns(env->self) / 1000000;
 }
 
 #endif

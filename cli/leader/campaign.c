@@ -3,6 +3,7 @@
  *   wait for the lead --> COMMAND --> rest --> wait for the lead ... until a signal */
 #include <inttypes.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "lock/runner.h"
@@ -33,8 +34,8 @@ static void tell_of_end(const struct runner *runner, int status, uint64_t rest_m
 /* Another one becomes the leader meanwhile. A signal ends the pause. */
 static void rest(struct runner *runner, uint64_t rest_ms)
 {
-    int64_t until_ns = watch_now_ns() + (int64_t)rest_ms * NS_PER_MS;
-    while (watch_now_ns() < until_ns && (runner->ended_by = watch_end(&runner->watch)) == 0)
+    int64_t until_ns = clock_ns() + (int64_t)rest_ms * NS_PER_MS;
+    while (clock_ns() < until_ns && (runner->ended_by = watch_end(&runner->watch)) == 0)
         (void)watch_wait(&runner->watch, until_ns, -1, -1, NULL);
 }
 
@@ -44,7 +45,7 @@ static int campaign(struct runner *runner)
     const struct command *command = runner->command;
     uint64_t rest_ms = number_of(command, OPTION_REST, REST_MS);
     for (;;) {
-        struct patience patience = {.begun_ns = watch_now_ns(),
+        struct patience patience = {.begun_ns = clock_ns(),
                                     .wait_ms = WAIT_WITHOUT_END,
                                     .outlasts_silence = true,
                                     .advice = ""};

@@ -2,6 +2,7 @@
  * closed. */
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/outage.h"
@@ -11,7 +12,6 @@
 #include "table/nouns.h"
 #include "watch/read_copy.h"
 
-#define NS_PER_MS 1000000
 /* How long a wait continues before it checks whether standard output has a reader. */
 #define SLICE_MS 500
 /* In an empty store, a holder has the lock a round trip before its fence: so long, and so often, the
@@ -33,9 +33,8 @@ struct leader_watch {
 static void print_line(struct leader_watch *watch, const char *change, bool has_holder)
 {
     char at[MOMENT_CAPACITY];
-    const mcds_env *env = mcds_env_system();
     struct output *output = &watch->session->output;
-    format_moment(env->wall_ns(env->self) / NS_PER_MS, at);
+    format_moment(clock_wall_ms(), at);
     output_begin(output);
     output_text(output, "time", at, SHOWN);
     output_text(output, "noun", watch->command->noun->word, HIDDEN);

@@ -10,6 +10,7 @@
 
 #include "dump/structure.h"
 #include "io/chunk.h"
+#include "io/clock.h"
 #include "io/failure.h"
 #include "table/nouns.h"
 
@@ -127,7 +128,7 @@ static bool note_start(struct filler *filler, struct filled *filled, int result)
 /* From now to the time at which the jobs of the chunk are due. */
 static uint64_t delay_of(const struct filled *filled)
 {
-    int64_t left_ms = filled->when_ms - system_wall_ms();
+    int64_t left_ms = filled->when_ms - clock_wall_ms();
     if (left_ms > DELAY_MS_MAX) /* the clocks of the two hosts differ */
         left_ms = DELAY_MS_MAX;
     return left_ms > 0 ? (uint64_t)left_ms : 0;
@@ -196,7 +197,7 @@ static bool add_event(struct filler *filler, struct filled *filled,
                       const struct element *element)
 {
     uint64_t kept_ms = number_of(&filled->named.command, OPTION_RETENTION, RETENTION_MS);
-    if (element->filed_ms < system_wall_ms() - (int64_t)kept_ms) {
+    if (element->filed_ms < clock_wall_ms() - (int64_t)kept_ms) {
         filler->expired++;
         filled->elements--;
         return true;
@@ -272,7 +273,7 @@ static int make_empty_log(struct filler *filler, struct filled *filled)
     int64_t before_ms = (int64_t)number_of(structure, OPTION_RETENTION, RETENTION_MS) +
                         (int64_t)number_of(structure, OPTION_LATE, LATE_MS) +
                         (int64_t)number_of(structure, OPTION_CHUNK, CHUNK_MS) + CLOCKS_MS;
-    filler->clock->ms = system_wall_ms() - before_ms;
+    filler->clock->ms = clock_wall_ms() - before_ms;
     return mcds_log_put(filled->handle, filler->clock->ms, mcds_text(""));
 }
 

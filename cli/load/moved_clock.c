@@ -19,9 +19,3 @@ void moved_clock_open(struct moved_clock *clock, const mcds_env *env)
     clock->env.wall_ns = moved_wall_ns;
     clock->ms = 0;
 }
-
-int64_t system_wall_ms(void)
-{
-    const mcds_env *env = mcds_env_system();
-    return env->wall_ns(env->self) / NS_PER_MS;
-}

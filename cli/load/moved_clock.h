@@ -12,7 +12,5 @@ struct moved_clock {
 /* Copies `env`, or the environment of the system if it is NULL, except the wall clock. The struct
  * must outlive the store. */
 void moved_clock_open(struct moved_clock *clock, const mcds_env *env);
-/* The time of the system. */
-int64_t system_wall_ms(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
@@ -35,7 +36,7 @@ static bool is_worth_waiting(struct acquisition *acquisition, int result, int ro
         return true;
     if (!acquisition->patience.outlasts_silence || !is_unanswered(result))
         return false;
-    if (acquisition->end_ns - watch_now_ns() < SOON_NS)
+    if (acquisition->end_ns - clock_ns() < SOON_NS)
         return true;
     describe_failure(said, acquisition->command);
     outage_begin(&acquisition->outage, &acquisition->session->output, said);
@@ -49,7 +50,7 @@ static void hurry(const struct acquisition *acquisition, int64_t most_ns)
     const struct patience *patience = &acquisition->patience;
     int64_t timeout_ns = session_timeout_ms(acquisition->session) * NS_PER_MS;
     if (!patience->outlasts_silence && !acquisition->is_answered)
-        most_ns = least(most_ns, patience->begun_ns + timeout_ns - watch_now_ns());
+        most_ns = least(most_ns, patience->begun_ns + timeout_ns - clock_ns());
     int64_t most_ms = least(most_ns / NS_PER_MS, UINT32_MAX);
     mcds_limit_timeout(acquisition->session->store, most_ms > 0 ? (uint32_t)most_ms : 1);
 }
@@ -60,7 +61,7 @@ static int stand_by(struct acquisition *acquisition, int64_t slice_ns)
     const struct tenure *tenure = acquisition->tenure;
     int result = tenure->kind->look(tenure->handle);
     if (result != MCDS_NOT_FOUND)
-        (void)watch_wait(acquisition->watch, watch_now_ns() + slice_ns, -1, -1, NULL);
+        (void)watch_wait(acquisition->watch, clock_ns() + slice_ns, -1, -1, NULL);
     return result == MCDS_OK ? MCDS_BUSY : result;
 }
 
@@ -105,7 +106,7 @@ static bool describe_holder(const struct acquisition *acquisition, bool is_waiti
 static void tell_of_holder(struct acquisition *acquisition)
 {
     char holder[HOLDER_CAPACITY];
-    int64_t now_ns = watch_now_ns();
+    int64_t now_ns = clock_ns();
     if (acquisition->is_holder_told ||
         now_ns - acquisition->patience.begun_ns < WAITING_SILENT_MS * NS_PER_MS ||
         !waiting_is_told(&acquisition->session->output))
@@ -135,7 +136,7 @@ static int acquire(struct acquisition *acquisition)
     int64_t grace_ns = 0;
     int row = 0;
     acquisition->end_ns = once || is_endless ? INT64_MAX : patience->begun_ns + wait_ns;
-    acquisition->asked_ns = watch_now_ns();
+    acquisition->asked_ns = clock_ns();
     for (;;) {
         int result = once ? acquire_once(acquisition) : acquire_slice(acquisition, grace_ns);
         acquisition->is_answered = acquisition->is_answered || !is_unanswered(result);
@@ -150,7 +151,7 @@ static int acquire(struct acquisition *acquisition)
             return result;
         if (result == MCDS_BUSY)
             note_holder(acquisition);
-        acquisition->asked_ns = watch_now_ns();
+        acquisition->asked_ns = clock_ns();
         grace_ns = result == MCDS_BUSY ? reserve_ns : 0;
         if (acquisition->asked_ns >= acquisition->end_ns - reserve_ns + grace_ns)
             return result;
@@ -212,7 +213,7 @@ static void end_by_signal(const struct acquisition *acquisition, int result)
 static bool acquire_and_report(struct acquisition *acquisition, int *status_out)
 {
     int result = acquire(acquisition);
-    int64_t left_ns = acquisition->end_ns - watch_now_ns();
+    int64_t left_ns = acquisition->end_ns - clock_ns();
     if (result == MCDS_AMBIGUOUS && !acquisition->patience.outlasts_silence) {
         acquisition->is_answered = true; /* what may be held is worth a little more time */
         left_ns = RESERVE_NS;

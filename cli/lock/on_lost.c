@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "io/report.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -139,7 +140,7 @@ static void start(struct on_lost *on_lost, struct child *child,
         say(on_lost, "cannot be run: ", strerror(reason));
         return;
     }
-    on_lost->kill_at_ns = watch_now_ns() + RUN_S * NS_PER_S;
+    on_lost->kill_at_ns = clock_ns() + RUN_S * NS_PER_S;
     child_accept(child, &on_lost->process);
 }
 
@@ -158,7 +159,7 @@ static void reap(struct on_lost *on_lost)
 
 static void kill_when_due(struct on_lost *on_lost)
 {
-    if (!is_running(on_lost) || on_lost->is_killed || watch_now_ns() < on_lost->kill_at_ns)
+    if (!is_running(on_lost) || on_lost->is_killed || clock_ns() < on_lost->kill_at_ns)
         return;
     (void)kill(-on_lost->process.pid, SIGKILL);
     on_lost->is_killed = true;
@@ -202,13 +203,13 @@ int on_lost_end(struct on_lost *on_lost, struct watch *watch)
     for (reap(on_lost); is_running(on_lost); reap(on_lost)) {
         kill_when_due(on_lost);
         int64_t wake_ns = on_lost->kill_at_ns + (on_lost->is_killed ? STUCK_NS : 0);
-        if (on_lost->is_killed && watch_now_ns() >= wake_ns)
+        if (on_lost->is_killed && clock_ns() >= wake_ns)
             break;
         (void)watch_wait(watch, wake_ns, -1, -1, NULL);
         int number = watch_end(watch);
         if (watch_is_ending(number) && !on_lost->is_killed) {
             ended_by = number;
-            on_lost->kill_at_ns = watch_now_ns();
+            on_lost->kill_at_ns = clock_ns();
         }
     }
     report_end(on_lost, ended_by);

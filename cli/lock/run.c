@@ -1,4 +1,5 @@
 /* mcds lock NAME -- COMMAND, mcds semaphore run and mcds once: one lease, one command. */
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "lock/runner.h"
@@ -12,7 +13,7 @@ static int hold_and_run(struct session *session, const struct command *command,
     struct runner runner;
     bool is_limited = is_given(command, OPTION_WAIT);
     struct patience patience = {
-        .begun_ns = watch_now_ns(),
+        .begun_ns = clock_ns(),
         .wait_ms = is_given(command, OPTION_NOWAIT) ? 0
                                                     : number_of(command, OPTION_WAIT, DAY_MS),
         .outlasts_silence = is_limited,

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 
@@ -136,7 +137,7 @@ static void learn(struct runner *runner)
 {
     renewer_take(&runner->renewer);
     note_outage(runner);
-    int64_t now_ns = watch_now_ns();
+    int64_t now_ns = clock_ns();
     switch (runner->renewer.result) {
     case MCDS_OK:
         take_deadline(runner);
@@ -216,13 +217,13 @@ static void take_signals(struct runner *runner)
     if (runner->child.is_orphaned && runner->phase != PHASE_KILLED) {
         runner_say(runner,
                    "mcds-lock-guard was killed, so the command and its descendants are too");
-        kill_group(runner, watch_now_ns());
+        kill_group(runner, clock_ns());
     }
     if (runner->child.stopped_by != 0)
         child_follow_stop(&runner->child);
     if (runner->child.is_ended && runner->phase == PHASE_RUNNING) {
         runner->phase = PHASE_RESTING;
-        runner->next_at_ns = watch_now_ns() + REST_NS;
+        runner->next_at_ns = clock_ns() + REST_NS;
     }
 }
 
@@ -246,7 +247,7 @@ static void watch_group(struct runner *runner)
 {
     struct child *child = &runner->child;
     while (child_lives(child)) {
-        int64_t now_ns = watch_now_ns();
+        int64_t now_ns = clock_ns();
         if (runner->phase == PHASE_KILLED && now_ns >= runner->next_at_ns &&
             leave_stuck(runner))
             return;
@@ -257,7 +258,7 @@ static void watch_group(struct runner *runner)
                        runner->relay))
             learn(runner);
         /* Checked before a signal that continues the group: the lease may have ended. */
-        keep_time(runner, watch_now_ns());
+        keep_time(runner, clock_ns());
         run_on_lost(runner);
         take_signals(runner);
     }

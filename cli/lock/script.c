@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "lock/runner.h"
@@ -90,7 +91,7 @@ int lock_acquire(struct session *session, const struct command *command)
     bool is_limited = is_given(command, OPTION_WAIT);
     const struct token_place place = token_place_of(command, STDOUT_FILENO);
     struct patience patience = {
-        .begun_ns = watch_now_ns(),
+        .begun_ns = clock_ns(),
         .wait_ms = is_given(command, OPTION_NOWAIT) ? 0
                                                     : number_of(command, OPTION_WAIT, DAY_MS),
         .outlasts_silence = is_limited,

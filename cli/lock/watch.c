@@ -55,12 +55,6 @@ bool watch_open(struct watch *watch, const struct sigaction *pipe_before,
     return watch->signals >= 0 && watch->timer >= 0;
 }
 
-int64_t watch_now_ns(void)
-{
-    const mcds_env *env = mcds_env_system();
-    return env->monotonic_ns(env->self);
-}
-
 bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd, struct relay *relay)
 {
     int64_t at_ns = wake_ns > 0 ? wake_ns : 1; /* 0 would switch the timer off */

@@ -19,9 +19,6 @@ struct watch {
 bool watch_open(struct watch *watch, const struct sigaction *pipe_before,
                 const struct sigaction *size_before);
 
-/* Nanoseconds of the clock of leases, which keeps running during suspend. */
-int64_t watch_now_ns(void);
-
 /* Waits until wake_ns, a signal, or until `news` or `fd` is readable; true in the last case. Meanwhile
  * the relay, unless NULL, moves what is ready. */
 bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd, struct relay *relay);

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "table/nouns.h"
 
-#define NS_PER_MS INT64_C(1000000)
 #define LEASE_MS UINT64_C(15000)
 /* For a look at the capabilities of the server. */
 #define LOOK_MS 500
@@ -31,10 +31,9 @@ void set_number(const char *variable, uint64_t number)
 
 void lock_set_environment(const char *name, uint64_t fence, int64_t left_ms)
 {
-    const mcds_env *env = mcds_env_system();
     (void)setenv("MCDS_LOCK_NAME", name, 1);
     set_number("MCDS_LOCK_FENCE", fence);
-    set_number("MCDS_LOCK_DEADLINE", (uint64_t)(env->wall_ns(env->self) / NS_PER_MS + left_ms));
+    set_number("MCDS_LOCK_DEADLINE", (uint64_t)(clock_wall_ms() + left_ms));
 }
 
 void lock_write_mode(char out[MODE_CAPACITY], const mcds_lock_holder *holder)

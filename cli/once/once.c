@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/clock.h"
 #include "once/transcript.h"
 #include "table/nouns.h"
 
-#define NS_PER_MS INT64_C(1000000)
 #define NAME "once"
 
 int once_open(mcds_store *store, const struct command *command, void **handle_out)
@@ -40,8 +40,7 @@ const char *once_why_not(const struct command *command)
 
 int64_t once_left_ms(int64_t until_ms)
 {
-    const mcds_env *env = mcds_env_system();
-    int64_t left_ms = until_ms - env->wall_ns(env->self) / NS_PER_MS;
+    int64_t left_ms = until_ms - clock_wall_ms();
     return left_ms > 0 ? left_ms : 0;
 }
 

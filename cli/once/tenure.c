@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "lock/tenure.h"
@@ -88,7 +89,7 @@ static int claim_acquire(struct tenure *tenure, uint32_t wait_ms)
 {
     struct claim *claim = tenure->handle;
     const mcds_bytes none = {NULL, 0};
-    int64_t asked_ns = watch_now_ns();
+    int64_t asked_ns = clock_ns();
     int result = mcds_once_begin(claim->once, claim->command->bytes[0], none, wait_ms,
                                  &claim->run, &claim->value, &claim->code);
     if (result == MCDS_OK)
@@ -99,7 +100,7 @@ static int claim_acquire(struct tenure *tenure, uint32_t wait_ms)
 static int claim_renew(void *handle, mcds_permit *permit)
 {
     struct claim *claim = handle;
-    int64_t asked_ns = watch_now_ns();
+    int64_t asked_ns = clock_ns();
     int result = mcds_once_renew(claim->once, &claim->run);
     if (result == MCDS_OK)
         take_deadline(claim, permit, asked_ns);
@@ -139,7 +140,7 @@ static bool is_worth_another_try(int result)
 static int claim_release(void *handle, mcds_permit *permit)
 {
     struct claim *claim = handle;
-    int64_t until_ns = watch_now_ns() + STORE_MAX_NS;
+    int64_t until_ns = clock_ns() + STORE_MAX_NS;
     (void)permit;
     if (claim->after == AFTER_LEAVE)
         return MCDS_OK;
@@ -147,11 +148,11 @@ static int claim_release(void *handle, mcds_permit *permit)
         return abandon(claim);
     int result = finish(claim);
     bool is_in_doubt = false;
-    while (is_worth_another_try(result) && interrupt_number() == 0 &&
-           watch_now_ns() < until_ns && watch_now_ns() < claim->deadline_ns) {
+    while (is_worth_another_try(result) && interrupt_number() == 0 && clock_ns() < until_ns &&
+           clock_ns() < claim->deadline_ns) {
         is_in_doubt = is_in_doubt || result == MCDS_AMBIGUOUS;
         (void)poll(NULL, 0, STORE_PAUSE_MS);
-        if (watch_now_ns() >= claim->deadline_ns)
+        if (clock_ns() >= claim->deadline_ns)
             break; /* the claim ends because the store has failed: that is reported */
         result = finish(claim);
     }
@@ -161,7 +162,7 @@ static int claim_release(void *handle, mcds_permit *permit)
 static int64_t claim_remaining_ms(const void *handle, const mcds_permit *permit)
 {
     (void)handle;
-    int64_t left_ns = permit->lease.deadline_ns - watch_now_ns();
+    int64_t left_ns = permit->lease.deadline_ns - clock_ns();
     return left_ns > 0 ? left_ns / NS_PER_MS : 0;
 }
 

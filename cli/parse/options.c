@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "help/usage.h"
+#include "io/clock.h"
 #include "parse/reader.h"
 #include "parse/synonyms.h"
 #include "parse/values.h"
@@ -76,9 +77,8 @@ static bool check_name(struct reader *reader, const struct parameter *parameter,
 static bool read_moment(struct reader *reader, const struct parameter *option,
                         const char *called, const char *text, struct value *value)
 {
-    const mcds_env *env = mcds_env_system();
     int64_t ms = 0;
-    if (!parse_moment(text, env->wall_ns(env->self) / 1000000, &ms))
+    if (!parse_moment(text, clock_wall_ms(), &ms))
         return reader_wrong(reader,
                             "%s %.60s: not a point in time, such as now, 10m (ago), "
                             "2026-11-21T10:30:15Z or @1795257015 (Unix time)",

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "io/waiting.h"
@@ -14,8 +15,7 @@
 /* From now to the end of the wait. */
 static uint32_t left_ms(int64_t end_ns)
 {
-    const mcds_env *env = mcds_env_system();
-    int64_t left_ns = end_ns - env->monotonic_ns(env->self);
+    int64_t left_ns = end_ns - clock_ns();
     return left_ns > 0 ? (uint32_t)(left_ns / NS_PER_MS) : 0;
 }
 
@@ -31,9 +31,8 @@ static void tell_of_wait(struct session *session, const struct command *command)
 static int claim(struct session *session, const struct command *command, mcds_queue *queue,
                  struct answer *answer, struct losses *losses)
 {
-    const mcds_env *env = mcds_env_system();
     uint64_t wait_ms = number_of(command, OPTION_JOB_WAIT, 0);
-    int64_t end_ns = env->monotonic_ns(env->self) + (int64_t)wait_ms * NS_PER_MS;
+    int64_t end_ns = clock_ns() + (int64_t)wait_ms * NS_PER_MS;
     int doubts = 0;
     bool is_told = false;
     for (;;) {

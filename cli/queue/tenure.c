@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "child/program.h"
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/output.h"
 #include "io/report.h"
@@ -76,7 +77,7 @@ static int judge_emptiness(struct worker *worker)
             return result;
         worker->is_over = !has_jobs;
     }
-    worker->is_over = worker->is_over || watch_now_ns() >= worker->give_up_ns;
+    worker->is_over = worker->is_over || clock_ns() >= worker->give_up_ns;
     return worker->is_over ? MCDS_OK : MCDS_BUSY;
 }
 
@@ -169,15 +170,15 @@ static int tell_end(struct worker *worker)
 static int worker_release(void *handle, mcds_permit *permit)
 {
     struct worker *worker = handle;
-    int64_t until_ns = watch_now_ns() + TELL_MAX_NS;
+    int64_t until_ns = clock_ns() + TELL_MAX_NS;
     bool is_in_doubt = false;
     if (!worker->job.is_held) {
         worker->how[0] = '\0'; /* a renewal has reported that the job was lost */
         return MCDS_OK;
     }
     int result = tell_end(worker);
-    while (is_unanswered(result) && interrupt_number() == 0 && watch_now_ns() < until_ns &&
-           watch_now_ns() < permit->lease.deadline_ns) {
+    while (is_unanswered(result) && interrupt_number() == 0 && clock_ns() < until_ns &&
+           clock_ns() < permit->lease.deadline_ns) {
         is_in_doubt = is_in_doubt || result == MCDS_AMBIGUOUS;
         (void)poll(NULL, 0, TELL_PAUSE_MS);
         result = tell_end(worker);
@@ -196,7 +197,7 @@ static int worker_release(void *handle, mcds_permit *permit)
 static int64_t worker_remaining_ms(const void *handle, const mcds_permit *permit)
 {
     (void)handle;
-    int64_t left_ns = permit->lease.deadline_ns - watch_now_ns();
+    int64_t left_ns = permit->lease.deadline_ns - clock_ns();
     return left_ns > 0 ? left_ns / NS_PER_MS : 0;
 }
 

@@ -1,6 +1,7 @@
 /* mcds queue work: claims a job, runs COMMAND for it, reports how it ended, and begins again.
  *
  *   wait for a job --> COMMAND --> done, or again ... until a signal or an option ends it */
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "lock/runner.h"
@@ -15,7 +16,7 @@
 static bool claim_job(struct runner *runner, struct worker *worker, int *status_out)
 {
     const struct command *command = runner->command;
-    struct patience patience = {.begun_ns = watch_now_ns(),
+    struct patience patience = {.begun_ns = clock_ns(),
                                 .wait_ms = WAIT_WITHOUT_END,
                                 .outlasts_silence = true,
                                 .advice = ", --wait TIME or --until-empty limits it"};

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "run/default_store.h"
@@ -304,16 +305,10 @@ static bool may_be_elsewhere(const struct session *session, int result)
     return is_unread && has_others(session);
 }
 
-static int64_t monotonic_ns(void)
-{
-    const mcds_env *env = mcds_env_system();
-    return env->monotonic_ns(env->self);
-}
-
 /* Limits the operations that follow to the time that is left. */
 static void limit_to(const struct session *session, int64_t end_ns)
 {
-    int64_t left_ms = (end_ns - monotonic_ns()) / NS_PER_MS;
+    int64_t left_ms = (end_ns - clock_ns()) / NS_PER_MS;
     mcds_limit_timeout(session->store, left_ms > 0 ? (uint32_t)left_ms : 1);
 }
 
@@ -348,7 +343,7 @@ static int operate_by_guess(struct session *session, mcds_pipeline *pipeline,
                             const struct command *command, struct answer *answer,
                             void **handle_out)
 {
-    int64_t end_ns = monotonic_ns() + session_timeout_ms(session) * NS_PER_MS;
+    int64_t end_ns = clock_ns() + session_timeout_ms(session) * NS_PER_MS;
     if (!command->noun->shows_options || !takes_as_made(command))
         return operate(session, pipeline, command, answer, handle_out);
     struct command guess = *command;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "io/chunk.h"
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/lines.h"
 #include "io/report.h"
@@ -262,9 +263,8 @@ static const char *cut_time(char **text, size_t *length, int64_t *when_ms_out)
     char *tab = memchr(*text, '\t', *length);
     if (tab == NULL)
         return "there is no tab after the time";
-    const mcds_env *env = mcds_env_system();
     *tab = '\0';
-    if (!parse_moment(*text, env->wall_ns(env->self) / 1000000, when_ms_out))
+    if (!parse_moment(*text, clock_wall_ms(), when_ms_out))
         return "the line does not begin with a time, such as 2026-11-21T10:30:15.250Z";
     if (*when_ms_out < 1)
         return "the time is not after 1970-01-01T00:00:00Z";

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "io/output.h"
 #include "shell/apart.h"
 
@@ -61,10 +62,9 @@ static void add_all(struct completion *completion, const char *typed, const char
  * text. */
 static bool gather(int in, const struct signals *signals, char *text, size_t *length)
 {
-    const mcds_env *env = mcds_env_system();
-    int64_t until_ns = env->monotonic_ns(env->self) + LISTING_NS;
+    int64_t until_ns = clock_ns() + LISTING_NS;
     for (;;) {
-        int64_t left_ns = until_ns - env->monotonic_ns(env->self);
+        int64_t left_ns = until_ns - clock_ns();
         struct pollfd files[] = {{in, POLLIN, 0}, {signals->file, POLLIN, 0}};
         if (left_ns <= 0 || *length == BYTES_MAX)
             return false;

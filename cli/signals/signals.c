@@ -8,11 +8,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "io/clock.h"
 #include "io/exit.h"
 #include "io/report.h"
 #include "signals/interrupt.h"
 
-#define NS_PER_MS INT64_C(1000000)
 /* The longest wait of one poll. */
 #define STEP_MS 60000
 
@@ -62,20 +62,14 @@ int signals_take(struct signals *signals, pid_t pid)
     return signals->number;
 }
 
-static int64_t now_ms(void)
-{
-    const mcds_env *env = mcds_env_system();
-    return env->monotonic_ns(env->self) / NS_PER_MS;
-}
-
 int signals_wait(struct signals *signals, int64_t ms)
 {
     struct pollfd file = {.fd = signals->file, .events = POLLIN};
-    int64_t until_ms = now_ms() + ms;
+    int64_t until_ms = clock_ms() + ms;
     int64_t left_ms = ms;
     while (signals_take(signals, 0) == 0 && left_ms > 0) {
         (void)poll(&file, 1, left_ms < STEP_MS ? (int)left_ms : STEP_MS);
-        left_ms = until_ms - now_ms();
+        left_ms = until_ms - clock_ms();
     }
     return signals->number;
 }

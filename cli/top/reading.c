@@ -287,8 +287,7 @@ static bool judge_servers(struct reading *reading, int64_t asked_ms)
 /* The figures of a server that does not answer have no rate. */
 static bool inspect(struct reading *reading)
 {
-    const mcds_env *env = mcds_env_system();
-    int64_t asked_ms = env->wall_ns(env->self) / 1000000;
+    int64_t asked_ms = clock_wall_ms();
     for (size_t i = 0; i < reading->figure_count; i++) {
         reading->figures[i].is_current = false;
         reading->figures[i].has_rate = false;

@@ -168,8 +168,7 @@ static int run_live(struct top *top)
 static void put_time(struct output *output)
 {
     char at[MOMENT_CAPACITY];
-    const mcds_env *env = mcds_env_system();
-    format_moment(env->wall_ns(env->self) / 1000000, at);
+    format_moment(clock_wall_ms(), at);
     output_text(output, "time", at, HIDDEN);
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/clock.h"
 #include "parse/values.h"
 #include "table/nouns.h"
 #include "terminal/width.h"
@@ -373,11 +374,10 @@ static void put_head(struct frame *frame, const struct view *view,
 {
     char at[MOMENT_CAPACITY];
     char interval[DURATION_CAPACITY];
-    const mcds_env *env = mcds_env_system();
     char head[LINE_CAPACITY];
     const char *ns = reading->command->store_ns;
     const char *uri = reading->session->uri;
-    format_moment(env->wall_ns(env->self) / 1000000, at);
+    format_moment(clock_wall_ms(), at);
     format_duration(view->interval_ms, interval);
     char structures[64];
     if (reading->listed_ns == 0)

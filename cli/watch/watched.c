@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/clock.h"
 #include "nouns/lock.h"
 #include "nouns/log.h"
 #include "parse/shell_words.h"
@@ -143,9 +144,8 @@ int watched_start(struct watched *watched, mcds_pipeline *pipeline, uint64_t tag
 static struct output *begin_line(struct watched *watched, const char *change)
 {
     char at[MOMENT_CAPACITY];
-    const mcds_env *env = mcds_env_system();
     struct output *output = &watched->session->output;
-    format_moment(env->wall_ns(env->self) / 1000000, at);
+    format_moment(clock_wall_ms(), at);
     output_begin(output);
     output_text(output, "time", at, SHOWN);
     output_text(output, "noun", watched->command.noun->word, SHOWN);
