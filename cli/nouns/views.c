@@ -78,7 +78,7 @@ int views_open(mcds_store *store, const struct command *command, void **handle_o
     struct viewer *viewer = calloc(1, sizeof *viewer);
     if (viewer == NULL)
         return MCDS_NO_MEMORY;
-    options.flush_ms = (uint32_t)number_of(command, OPTION_FLUSH, 0);
+    options.flush_ms = (uint32_t)number_of(command, OPTION_FLUSH, FLUSH_MS_DEFAULT);
     options.load = load;
     options.save = save;
     options.context = viewer;
@@ -89,7 +89,7 @@ int views_open(mcds_store *store, const struct command *command, void **handle_o
     bool is_absent = result == MCDS_NOT_FOUND && command->verb->start == views_flush;
     if (!is_absent && (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_CORRUPT))
         result = mcds_views_open(store, command->arguments[0], &options, &viewer->views);
-    viewer->flush_ms = options.flush_ms > 0 ? options.flush_ms : FLUSH_MS_DEFAULT;
+    viewer->flush_ms = options.flush_ms;
     if (result == MCDS_OK)
         *handle_out = viewer;
     else

@@ -213,17 +213,6 @@ static bool blames_others(const struct mcds__operation *operation, int result)
            (operation->detail == NULL || operation->detail->cause == MCDS_CAUSE_CONTENDED);
 }
 
-enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result)
-{
-    assert(!operation->is_asked && !operation->is_resting);
-    operation->result = result;
-    if (operation->obstacle.reason != NULL && blames_others(operation, result))
-        operation->result = explain_unsent(operation);
-    if (result == MCDS_CORRUPT)
-        mcds__operation_blame_value(operation);
-    return MCDS__DONE;
-}
-
 /* Whether the cause is a stored value. */
 static bool is_about_a_value(const mcds_reason *detail)
 {
@@ -240,13 +229,23 @@ static bool is_about_a_value(const mcds_reason *detail)
     }
 }
 
+enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result)
+{
+    assert(!operation->is_asked && !operation->is_resting);
+    operation->result = result;
+    if (operation->obstacle.reason != NULL && blames_others(operation, result))
+        operation->result = explain_unsent(operation);
+    if (result == MCDS_CORRUPT ||
+        (result != MCDS_OK && operation->detail != NULL && is_about_a_value(operation->detail)))
+        mcds__operation_blame_value(operation);
+    return MCDS__DONE;
+}
+
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
                                         const mcds_reason *detail)
 {
     operation->detail = detail;
-    if (detail != NULL && is_about_a_value(detail))
-        mcds__operation_blame_value(operation);
-    else if (result == MCDS_LOST && detail != NULL && detail->cause != MCDS_CAUSE_LEASE_OVER)
+    if (result == MCDS_LOST && detail != NULL && detail->cause != MCDS_CAUSE_LEASE_OVER)
         operation->peer = operation->asked;
     return mcds__operation_finish(operation, result);
 }

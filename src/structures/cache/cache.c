@@ -63,6 +63,24 @@ bool mcds__cache_outlives_claim(const mcds_cache *cache, const struct mcds__cach
     return ttl_ms >= (int64_t)mcds__cache_lease_ms(cache, cache->fill_ms);
 }
 
+bool mcds__cache_keep_request(const mcds_cache *cache, const struct mcds__cache_item *item,
+                              const struct mcds__key *key, mcds_bytes bytes, mcds_cas_token cas,
+                              int64_t now_ms, mcds_buffer *kept, mcds_request *request_out)
+{
+    assert(!item->held);
+    kept->length = 0;
+    if (!mcds_buffer_append(kept, bytes.data, bytes.length))
+        return false;
+    *request_out = (mcds_request){
+        .command = MCDS_CAS,
+        .ttl_ms = mcds__cache_keep_ms(cache, item->shown_till_ms, now_ms),
+        .key = mcds__key_bytes(key),
+        .value = {kept->data, kept->length},
+        .cas = cas,
+    };
+    return true;
+}
+
 enum mcds__step mcds__cache_end(struct mcds__operation *operation, bool doubt)
 {
     if (doubt && operation->result != MCDS_OK)

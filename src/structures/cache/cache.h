@@ -62,6 +62,12 @@ uint64_t mcds__cache_keep_ms(const mcds_cache *cache, int64_t shown_till_ms, int
 bool mcds__cache_outlives_claim(const mcds_cache *cache, const struct mcds__cache_item *item,
                                 int64_t ttl_ms, int64_t now_ms);
 
+/* A request that gives the item at `key` the longer ttl: writes the same bytes, of which it keeps a copy in
+ * `kept`. False: no memory. */
+bool mcds__cache_keep_request(const mcds_cache *cache, const struct mcds__cache_item *item,
+                              const struct mcds__key *key, mcds_bytes bytes, mcds_cas_token cas,
+                              int64_t now_ms, mcds_buffer *kept, mcds_request *request_out);
+
 /* The end of a change. With `doubt`, an earlier reply was lost, and
  * every result but MCDS_OK is AMBIGUOUS. */
 enum mcds__step mcds__cache_end(struct mcds__operation *operation, bool doubt);

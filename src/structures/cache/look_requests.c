@@ -232,20 +232,13 @@ enum mcds__step mcds__cache_look_ask_keep(struct mcds__cache_look *look,
                                           struct mcds__operation *operation, mcds_bytes bytes)
 {
     const struct mcds__cache_sight *sight = &look->sight;
-    assert(sight->is_whole && !sight->item.held && sight->cas.connection != 0);
-    int64_t till_ms = sight->item.shown_till_ms;
-    look->kept.length = 0;
-    if (!mcds_buffer_append(&look->kept, bytes.data, bytes.length))
+    mcds_request keep;
+    assert(sight->is_whole && sight->cas.connection != 0);
+    if (!mcds__cache_keep_request(look->cache, &sight->item, &look->item_key, bytes, sight->cas,
+                                  mcds__wall_ms(operation->env), &look->kept, &keep))
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     look_clear_requests(look);
-    look_add_routed(look, (mcds_request){
-                              .command = MCDS_CAS,
-                              .ttl_ms = mcds__cache_keep_ms(look->cache, till_ms,
-                                                            mcds__wall_ms(operation->env)),
-                              .key = mcds__key_bytes(&look->item_key),
-                              .value = {look->kept.data, look->kept.length},
-                              .cas = sight->cas,
-                          });
+    look_add_routed(look, keep);
     look_add_get_item(look);
     operation->connection = sight->cas.connection;
     return look_ask(look, operation, MCDS__CACHE_LOOK_KEEP);

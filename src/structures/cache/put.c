@@ -332,20 +332,12 @@ static enum mcds__step put_ask_keep(struct mcds__cache_put *put,
                                     const struct mcds__cache_item *item)
 {
     const mcds_request *base = &put->requests[1];
-    mcds_bytes bytes = mcds__operation_value(operation, base);
     mcds_cas_token cas = base->reply.cas;
-    put->kept.length = 0;
-    if (!mcds_buffer_append(&put->kept, bytes.data, bytes.length))
+    assert(item->id == put->claim->base_id);
+    if (!mcds__cache_keep_request(put->cache, item, &put->item_key,
+                                  mcds__operation_value(operation, base), cas,
+                                  mcds__wall_ms(operation->env), &put->kept, put->requests))
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
-    assert(!item->held && item->id == put->claim->base_id);
-    put->requests[0] = (mcds_request){
-        .command = MCDS_CAS,
-        .ttl_ms = mcds__cache_keep_ms(put->cache, item->shown_till_ms,
-                                      mcds__wall_ms(operation->env)),
-        .key = mcds__key_bytes(&put->item_key),
-        .value = {put->kept.data, put->kept.length},
-        .cas = cas,
-    };
     put->stage = PUT_KEEP;
     operation->connection = cas.connection;
     return mcds__operation_ask_repeatable(operation, put->requests, 1);
