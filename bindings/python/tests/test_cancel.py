@@ -15,7 +15,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(main, 60))
 
 
-async def is_idle(aio: mcds.Aio) -> None:
+async def until_idle(aio: mcds.Aio) -> None:
     """Until the library has nothing in flight. A wait that nobody ended would last an hour. Between the steps of a claim
     that is given back, nothing is in flight for one turn of the loop."""
     driver = aio._driver_of(asyncio.get_running_loop())
@@ -23,6 +23,18 @@ async def is_idle(aio: mcds.Aio) -> None:
     while turns < 3:
         turns = 0 if driver._running or driver._waiting else turns + 1
         await asyncio.sleep(0.001)
+
+
+async def cancel_late(future: Any) -> None:
+    """Cancels a task that awaits this result, between the result and the next step of the task."""
+    async def get() -> Any:
+        return await future
+
+    task = asyncio.ensure_future(get())
+    future.add_done_callback(lambda _: task.cancel())
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert future.exception() is None
 
 
 class Wait(NamedTuple):
@@ -122,7 +134,7 @@ def test_a_cancelled_wait_claims_nothing_later(name: str, turns: int, s: mcds.St
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await is_idle(s.aio)
+        await until_idle(s.aio)
         await free(s.aio, held)
         assert await is_free(s.aio)
 
@@ -143,7 +155,7 @@ def test_what_a_request_under_way_claims_is_given_back(name: str, s: mcds.Store)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await is_idle(s.aio)
+        await until_idle(s.aio)
         assert await is_free(s.aio)
 
     run(main())
@@ -161,7 +173,7 @@ def test_a_try_that_was_cancelled_is_given_back(s: mcds.Store) -> None:
             for task in tries:
                 with pytest.raises(asyncio.CancelledError):
                     await task
-            await is_idle(s.aio)
+            await until_idle(s.aio)
             assert await is_unheld(s.aio.lock("l")) and await has_permits(s.aio)
 
     run(main())
@@ -173,17 +185,8 @@ def test_a_result_that_the_task_does_not_get_is_given_back(name: str, s: mcds.St
     async def main() -> None:
         hold, wait, free, is_free = WAITS[name]
         await free(s.aio, await hold(s.aio))
-        future: Any = wait(s.aio)
-
-        async def get() -> Any:
-            return await future
-
-        task = asyncio.ensure_future(get())
-        future.add_done_callback(lambda _: task.cancel())
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert future.exception() is None
-        await is_idle(s.aio)
+        await cancel_late(wait(s.aio))
+        await until_idle(s.aio)
         assert await is_free(s.aio)
 
     run(main())
@@ -199,7 +202,7 @@ def test_a_timeout_ends_a_watch_and_ids(s: mcds.Store) -> None:
         for wait in waits:
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(wait, 0.01)
-        await is_idle(s.aio)
+        await until_idle(s.aio)
         await lease.release()
 
     run(main())
@@ -211,7 +214,7 @@ def test_a_job_before_its_last_try_keeps_its_place(s: mcds.Store) -> None:
         await jobs.push_many(["a", "b"])
         for tries in (2, 1):  # the second time it is pushed again, as a new job
             jobs.next().cancel()
-            await is_idle(s.aio)
+            await until_idle(s.aio)
             assert (await jobs.count()).waiting == 2
         assert [(job.data, job.tries) for job in (await jobs.next(), await jobs.next())] == [
             (b"b", 1), (b"a", 1)]
@@ -225,7 +228,7 @@ def test_the_previous_job_is_not_given_back(s: mcds.Store) -> None:
         await jobs.push("a")
         job = await jobs.next()
         jobs.next(wait=3600, after=job).cancel()
-        await is_idle(s.aio)
+        await until_idle(s.aio)
         assert not job.held and await jobs.count() == (0, 0, 0, 0)
 
     run(main())

@@ -6,18 +6,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from typing import Any, Callable, Coroutine, List
+from typing import Any, Callable, List
 
 import mcds
 import pytest
 from mcds.aio import Reading
 
+from test_cancel import cancel_late, run, until_idle
+
 COUNT = 10
 TEXTS = [b"%d" % i for i in range(COUNT)]
-
-
-def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 60))
 
 
 class Source:
@@ -92,11 +90,6 @@ async def until_done(future: Any) -> None:
         await asyncio.sleep(0.001)
 
 
-async def until_idle(aio: mcds.Aio) -> None:
-    while aio._driver_of(asyncio.get_running_loop())._running:
-        await asyncio.sleep(0.001)
-
-
 @each
 def test_a_cancelled_call_moves_no_cursor(source_of: SourceOf, s: mcds.Store) -> None:
     """Its request is under way, and its reply comes later."""
@@ -124,15 +117,8 @@ def test_a_result_that_the_task_does_not_get_moves_no_cursor(source_of: SourceOf
         source = source_of(s)
         before = source.position()
         future = source.part(s.aio)
-
-        async def get() -> Any:
-            return await future
-
-        task = asyncio.ensure_future(get())
-        future.add_done_callback(lambda _: task.cancel())
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert future.exception() is None and source.position() == before
+        await cancel_late(future)
+        assert source.position() == before
         found = source.data(await future)
         assert source.position() != before
         assert sorted(found + source.rest()) == TEXTS
