@@ -161,11 +161,12 @@ typedef struct mcds_job {
     uint64_t incarnation;
     uint64_t part;
     uint64_t number;
-    uint64_t reserved;
+    uint32_t queue;
+    uint32_t reserved;
 } mcds_job;
 #define MCDS_JOB_INIT                                                                          \
     {                                                                                          \
-        0, 0, false, false, 0, 0, 0, 0                                                         \
+        0, 0, false, false, 0, 0, 0, 0, 0                                                      \
     }
 
 #define MCDS_QUEUE_JOB_TEXT 80
@@ -188,9 +189,8 @@ typedef struct mcds_job {
  * Cost:        none
  * Threads:     as mcds_queue_next */
 MCDS_API void mcds_queue_job_save(const mcds_job *job, char text_out[MCDS_QUEUE_JOB_TEXT]);
-/* Reads a receipt that mcds_queue_job_save has written; the claim may have ended. A receipt does
- * not name its queue. With a handle of another queue, done, again and longer return MCDS_LOST and
- * change nothing.
+/* Reads a receipt that mcds_queue_job_save has written; the claim may have ended. A handle of
+ * another queue refuses the job: next, done, again and longer return MCDS_INVALID.
  * Arguments:   job   held afterwards. Its deadline is not known: deadline_ns is 0 until
  *                    mcds_queue_longer returns MCDS_OK
  *              text  terminated by NUL
@@ -339,7 +339,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_next_start(mcds_queue *queue, uint32_t wait
  *                              claimed or done the job since, or the job has become dead: then
  *                              the dead job is erased. Or the store has lost the job
  *              MCDS_AMBIGUOUS  see below
- *              MCDS_INVALID    the job is empty
+ *              MCDS_INVALID    the job is empty, or of another queue
  *              After MCDS_OK and MCDS_LOST the job is empty. After any other failure it is held.
  * Cost:        1. A call that returns MCDS_LOST takes 1 more, in which it erases the job if that
  *              is a dead job
@@ -372,7 +372,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_again_start(mcds_queue *queue, mcds_job *jo
  * Returns:     MCDS_OK         job->deadline_ns is the new deadline
  *              MCDS_LOST       as for mcds_queue_again; nothing was changed. `job` is now empty
  *              MCDS_AMBIGUOUS  see below
- *              MCDS_INVALID    the job is empty
+ *              MCDS_INVALID    the job is empty, or of another queue
  *              After any other failure the old deadline applies.
  * Cost:        1
  * Lost reply:  MCDS_AMBIGUOUS: extended or not. The caller must assume the old deadline, and may

@@ -19,7 +19,7 @@ READERS = ("set add", "set remove", "table put", "table remove", "list push", "l
 CHANGES_NOTHING = ("get", "estimate", "has", "holders", "scan", "count", "tail", "lock", "ls", "rm", "backup", "doctor", "help",
                    "completion", "batch", "shell", "dump", "top", "once", "who", "dead")
 RATE = ["--rate", "1/s"]
-RECEIPT = "0123456789abcdef.0.0.1.ea3313a7"
+RECEIPT = "0123456789abcdef.0.0.1.1f2ee779.ee9c7317"
 WORDS = {"help": [], "completion": ["bash"], "lock": ["x", "--info"], "backup": ["copy"], "rm": ["x", "--yes"],
          "dump": ["x", "-o", "file"], "load": ["dump"], "watch": ["x", "--once"], "top": ["--once"],
          "cache get": ["x", "1"], "cache forget": ["x", "1"], "cache hold": ["x", "1", "--for", "5s", "--", "true"],

@@ -9,6 +9,7 @@
 /* After so many jobs or so much time, a handle leaves a stripe. */
 #define USES 256
 #define STAY_MS 1000
+#define QUEUE_LENGTH 9 /* of the dot and the checksum of the queue in a receipt */
 #define HOUR_MS (INT64_C(3600) * 1000)
 
 static mcds_queue *open_queue(mcds_store *store, const char *name, uint32_t stripes)
@@ -378,13 +379,14 @@ static void a_receipt_of_no_stripe_is_lost(struct suite *suite)
     push_number(suite, queue, 1, 0);
     CHECK_RESULT(MCDS_OK, take(suite, &worker));
     mcds_queue_job_save(&worker.job, receipt);
-    (void)snprintf(forged, sizeof forged, "%.16s.%llu.0.1", receipt,
-                   31ULL << MCDS__JOBS_STRIPE_BIT);
+    const char *end = receipt + strlen(receipt) - MCDS__TEXT_SUM - QUEUE_LENGTH;
+    (void)snprintf(forged, sizeof forged, "%.16s.%llu.0.1%.*s", receipt,
+                   31ULL << MCDS__JOBS_STRIPE_BIT, QUEUE_LENGTH, end);
     mcds__text_seal(forged, strlen(forged));
     CHECK_RESULT(MCDS_OK, mcds_queue_job_load(&job, forged));
     CHECK(MCDS_LOST, suite, mcds_queue_again, queue, &job, 0);
-    (void)snprintf(forged, sizeof forged, "%.16s.%llu.0.1", receipt,
-                   32ULL << MCDS__JOBS_STRIPE_BIT);
+    (void)snprintf(forged, sizeof forged, "%.16s.%llu.0.1%.*s", receipt,
+                   32ULL << MCDS__JOBS_STRIPE_BIT, QUEUE_LENGTH, end);
     mcds__text_seal(forged, strlen(forged));
     CHECK_RESULT(MCDS_INVALID, mcds_queue_job_load(&job, forged));
     CHECK(MCDS_OK, suite, mcds_queue_done, worker.queue, &worker.job);

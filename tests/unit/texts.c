@@ -205,22 +205,27 @@ static void sealed_text_is_no_receipt(void **state)
 {
     static const char *const others[] = {
         "0123456789abcdef",
-        "0123456789abcdef.0.1",
-        "0123456789abcdef.0.1.0",
-        "0123456789abcdef.0.1.65536",
+        "0123456789abcdef.0.1.abcdef01",
+        "0123456789abcdef.0.1.0.abcdef01",
+        "0123456789abcdef.0.1.65536.abcdef01",
+        "0123456789abcdef.0.1.1",
         "0123456789abcdef.0.1.1.",
-        "0123456789abcdef.0.1099511627776.1",
-        "0123456789abcdef.18446744073709551616.1.1",
-        "0123456789abcdef.-1.1.1",
-        "123456789abcdef.0.1.1",
-        "0000000000000000.0.1.1",
-        "0123456789abcdeg.0.1.1",
+        "0123456789abcdef.0.1.1.abcdef0",
+        "0123456789abcdef.0.1.1.abcdef01.",
+        "0123456789abcdef.0.1.1.abcdef012",
+        "0123456789abcdef.0.1.1.abcdef0g",
+        "0123456789abcdef.0.1099511627776.1.abcdef01",
+        "0123456789abcdef.18446744073709551616.1.1.abcdef01",
+        "0123456789abcdef.-1.1.1.abcdef01",
+        "123456789abcdef.0.1.1.abcdef01",
+        "0000000000000000.0.1.1.abcdef01",
+        "0123456789abcdeg.0.1.1.abcdef01",
     };
     struct world world;
     char text[TEXT_MAX];
     (void)state;
     begin(&world);
-    (void)snprintf(text, sizeof text, "0123456789abcdef.0.1.1");
+    (void)snprintf(text, sizeof text, "0123456789abcdef.0.1.1.abcdef01");
     assert_int_equal(load_receipt(&world, text), MCDS_INVALID);
     mcds__text_seal(text, strlen(text));
     OK(load_receipt(&world, text));

@@ -305,6 +305,7 @@ static enum mcds__step give_job(struct mcds__queue_next *next)
     job->part = next->part;
     job->number = next->receipt.number;
     job->tries = next->receipt.tries;
+    job->queue = queue->id;
     job->deadline_ns = deadline_ns;
     job->is_held = true;
     return mcds__operation_finish(operation, MCDS_OK);

@@ -36,6 +36,10 @@ static int check_next(const mcds_queue *queue, uint32_t wait_ms, const mcds_job 
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING,
                           MCDS__CALL(&next_kind, queue->keyed.handle.name),
                           .wanted = "a job that this library has filled", .option = "job");
+    if (job->is_held)
+        result = mcds__queue_check_receipt(queue, &next_kind, job);
+    if (result != MCDS_OK)
+        return result;
     return mcds__check_given("queue", queue->keyed.handle.name, "next", &wait, 1);
 }
 

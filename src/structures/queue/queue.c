@@ -5,6 +5,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/hash/crc32c.h"
 
 #define VISIBLE_MS 60000
 #define VISIBLE_MS_MIN 100
@@ -101,6 +102,8 @@ int mcds_queue_open(mcds_store *store, const char *name, const mcds_queue_option
     queue->visible_ms = read.visible_ms > 0 ? read.visible_ms : VISIBLE_MS;
     queue->tries = read.tries;
     queue->stripes = read.stripes;
+    const struct mcds__key *root = &queue->keyed.map.root;
+    queue->id = mcds__crc32c(0, root->bytes, root->length);
     assert(queue->visible_ms >= VISIBLE_MS_MIN && queue->numbers.incarnation == 0);
     *queue_out = queue;
     return MCDS_OK;

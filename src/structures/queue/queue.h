@@ -63,6 +63,7 @@ struct mcds_queue {
     uint32_t visible_ms;
     uint32_t tries;
     uint32_t stripes;                  /* that the caller asks for; 0: those of the queue */
+    uint32_t id;                       /* of the name and its namespace, for receipts */
     pthread_mutex_t mutex;             /* guards all that follows */
     struct mcds__jobs_numbers numbers; /* incarnation 0: not known */
     bool is_list_lost; /* the store has lost the entry of the numbers, as far as is known */
@@ -201,6 +202,10 @@ static inline bool mcds__queue_is_receipt(const mcds_job *job)
            job->tries <= MCDS__JOBS_TRIES_MAX && mcds__jobs_is_part(job->part) &&
            job->number < (uint64_t)MCDS__JOBS_NUMBER_MAX;
 }
+
+/* Whether a receipt is of a job of this queue. If not: MCDS_INVALID, with the sentence set. */
+int mcds__queue_check_receipt(const mcds_queue *queue, const struct mcds__operation_kind *kind,
+                              const mcds_job *job);
 
 /* Initialises the map of the queue with this name. End it with mcds__map_destroy. */
 void mcds__queue_init_map(struct mcds__map *map, mcds_store *store, const char *name);

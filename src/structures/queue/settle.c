@@ -229,6 +229,9 @@ static int launch_settle(mcds_queue *queue, const struct mcds__operation_kind *k
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING,
                           MCDS__CALL(kind, queue->keyed.handle.name),
                           .wanted = "a job that is held", .option = "job");
+    result = mcds__queue_check_receipt(queue, kind, job);
+    if (result != MCDS_OK)
+        return result;
     struct queue_settle own;
     struct queue_settle *settle = mcds__call_begin_zero(&own.base, kind, &queue->keyed.handle,
                                                         start, &result);
