@@ -26,8 +26,8 @@ bool print_element(void *context, mcds_bytes element)
     return output_is_fine(output);
 }
 
-int array_get(void *handle, const struct command *command, struct answer *answer,
-              mcds_pipeline *pipeline, uint64_t tag)
+int array_scan(void *handle, const struct command *command, struct answer *answer,
+               mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)command;
     return mcds_array_scan_start(handle, print_element, answer->items, pipeline, tag);

@@ -39,8 +39,8 @@ static bool print_value(void *context, mcds_bytes value)
     return output_is_fine(output);
 }
 
-int list_fetch(void *handle, const struct command *command, struct answer *answer,
-               mcds_pipeline *pipeline, uint64_t tag)
+int list_scan(void *handle, const struct command *command, struct answer *answer,
+              mcds_pipeline *pipeline, uint64_t tag)
 {
     return mcds_list_scan_start(handle, number_of(command, OPTION_SKIP, 0),
                                 number_of(command, OPTION_LIMIT, 0), print_value, answer->items,

@@ -59,8 +59,8 @@ bool log_print_visited(void *context, const mcds_log_event *event)
     return output_is_fine(output);
 }
 
-int log_fetch(void *handle, const struct command *command, struct answer *answer,
-              mcds_pipeline *pipeline, uint64_t tag)
+int log_scan(void *handle, const struct command *command, struct answer *answer,
+             mcds_pipeline *pipeline, uint64_t tag)
 {
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     range.first_ms = (int64_t)number_of(command, OPTION_FROM, 0);

@@ -117,8 +117,8 @@ static bool print_each_of_bag(void *context, mcds_bytes element, uint64_t count)
     return output_is_fine(output);
 }
 
-int set_fetch(void *handle, const struct command *command, struct answer *answer,
-              mcds_pipeline *pipeline, uint64_t tag)
+int set_scan(void *handle, const struct command *command, struct answer *answer,
+             mcds_pipeline *pipeline, uint64_t tag)
 {
     const struct opened *opened = handle;
     (void)command;

@@ -46,7 +46,7 @@ const struct verb set_verbs[] = {
      .options = OPTIONS(FORM, RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
-     .start = set_fetch,
+     .start = set_scan,
      .help = "Print all elements, one per line: those of a bag with their counts, those of a "
              "list in order, others in no order."},
     {.word = "count",
@@ -152,7 +152,7 @@ const struct verb list_verbs[] = {
      .options = OPTIONS(OPTION_SKIP, OPTION_LIMIT, RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
-     .start = list_fetch,
+     .start = list_scan,
      .help = "Print the values in the order in which they were pushed, one per line."},
     {.word = "count",
      .arguments = takes_names,
@@ -191,7 +191,7 @@ const struct verb log_verbs[] = {
      .options = OPTIONS(OPTION_FROM, OPTION_TO, OPTION_LIMIT, OPTION_NEWEST_FIRST, RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
-     .start = log_fetch,
+     .start = log_scan,
      .help = "Print the events, one per line: the time, a tab, the event. The log keeps the "
              "events of a chunk of time (--chunk) together. Earlier chunks come first; the "
              "events of one chunk come in the order in which they were put, so an event put "
@@ -215,7 +215,7 @@ const struct verb array_verbs[] = {
      .options = OPTIONS(RAW),
      .overlap = OVERLAP_NEVER,
      .is_many = true,
-     .start = array_get,
+     .start = array_scan,
      .help = "Print all elements in order, one per line."},
     {.word = "set",
      .arguments = takes_array,

@@ -92,37 +92,37 @@ int mcds_elements_add(mcds_elements *elements, mcds_bytes element)
     return fail_element(result, NULL, "elements_add");
 }
 
-struct array_get {
+struct array_scan {
     struct mcds__operation base;
     mcds_array_scan_cb visit;
     void *context;
     struct mcds__record_load load;
 };
 
-static void array_release_get(struct mcds__operation *operation)
+static void array_release_scan(struct mcds__operation *operation)
 {
-    mcds__record_load_free(&((struct array_get *)operation)->load, operation->env);
+    mcds__record_load_free(&((struct array_scan *)operation)->load, operation->env);
 }
 
-static enum mcds__step array_step_get(struct mcds__operation *operation)
+static enum mcds__step array_step_scan(struct mcds__operation *operation)
 {
-    struct array_get *get = (struct array_get *)operation;
-    enum mcds__step step = mcds__record_load_step(&get->load, operation);
+    struct array_scan *scan = (struct array_scan *)operation;
+    enum mcds__step step = mcds__record_load_step(&scan->load, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
-    if (!get->load.is_there)
+    if (!scan->load.is_there)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     size_t at = 0;
     mcds_bytes element;
-    while (next_element(get->load.bytes, &at, &element))
-        if (!get->visit(get->context, element))
+    while (next_element(scan->load.bytes, &at, &element))
+        if (!scan->visit(scan->context, element))
             return step;
-    return at == get->load.bytes.length ? step
-                                        : mcds__operation_finish(operation, MCDS_CORRUPT);
+    return at == scan->load.bytes.length ? step
+                                         : mcds__operation_finish(operation, MCDS_CORRUPT);
 }
 
-static const struct mcds__operation_kind get_kind = {"array", "scan", sizeof(struct array_get),
-                                                     array_step_get, array_release_get};
+static const struct mcds__operation_kind scan_kind = {
+    "array", "scan", sizeof(struct array_scan), array_step_scan, array_release_scan};
 
 int mcds_array_scan_start(mcds_array *array, mcds_array_scan_cb visit, void *context,
                           mcds_pipeline *pipeline, uint64_t tag)
@@ -131,18 +131,18 @@ int mcds_array_scan_start(mcds_array *array, mcds_array_scan_cb visit, void *con
     int result = MCDS_OK;
     if (array == NULL || visit == NULL)
         return mcds__fail_missing("array", "scan", "an array and a visitor");
-    struct array_get own;
-    struct array_get *get = mcds__call_begin(&own.base, &get_kind, &array->handle, start,
-                                             &result);
-    if (get == NULL)
+    struct array_scan own;
+    struct array_scan *scan = mcds__call_begin(&own.base, &scan_kind, &array->handle, start,
+                                               &result);
+    if (scan == NULL)
         return result;
-    get->visit = visit;
-    get->context = context;
-    mcds__record_load_begin(&get->load, get->base.env);
-    get->load.key = array->key;
-    get->load.blocks_key = array->blocks_key;
-    get->load.seen = &array->seen;
-    return mcds__call_launch(&get->base, start);
+    scan->visit = visit;
+    scan->context = context;
+    mcds__record_load_begin(&scan->load, scan->base.env);
+    scan->load.key = array->key;
+    scan->load.blocks_key = array->blocks_key;
+    scan->load.seen = &array->seen;
+    return mcds__call_launch(&scan->base, start);
 }
 
 int mcds_array_scan(mcds_array *array, mcds_array_scan_cb visit, void *context)

@@ -102,7 +102,7 @@ struct occurrence {
     uint8_t *element;
 };
 
-struct set_fetch {
+struct set_scan {
     struct mcds__operation base;
     mcds_set *set;
     mcds_set_scan_cb visit;
@@ -111,56 +111,56 @@ struct set_fetch {
     size_t count;
     size_t capacity;
     bool no_memory;
-    struct mcds__map_scan scan;
+    struct mcds__map_scan map;
 };
 
 static bool visit_plain(void *context, const struct mcds__map_entry *entry)
 {
-    struct set_fetch *fetch = context;
-    return fetch->visit(fetch->context, entry->element, 1);
+    struct set_scan *scan = context;
+    return scan->visit(scan->context, entry->element, 1);
 }
 
 static bool visit_bag(void *context, const struct mcds__map_entry *entry)
 {
-    struct set_fetch *fetch = context;
+    struct set_scan *scan = context;
     int64_t count = 0;
     if (!mcds__map_parse_number(entry->value, &count) || count <= 0)
         return true;
-    return fetch->visit(fetch->context, entry->element, (uint64_t)count);
+    return scan->visit(scan->context, entry->element, (uint64_t)count);
 }
 
-static bool set_reserve(struct set_fetch *fetch)
+static bool set_reserve(struct set_scan *scan)
 {
-    const mcds_env *env = fetch->base.env;
-    if (fetch->count < fetch->capacity)
+    const mcds_env *env = scan->base.env;
+    if (scan->count < scan->capacity)
         return true;
-    if (fetch->capacity > SIZE_MAX / sizeof fetch->occurrences[0] / 4)
+    if (scan->capacity > SIZE_MAX / sizeof scan->occurrences[0] / 4)
         return false;
-    size_t capacity = fetch->capacity > 0 ? 2 * fetch->capacity : 64;
-    struct occurrence *moved = env->reallocate(env->self, fetch->occurrences,
+    size_t capacity = scan->capacity > 0 ? 2 * scan->capacity : 64;
+    struct occurrence *moved = env->reallocate(env->self, scan->occurrences,
                                                capacity * sizeof moved[0]);
     if (moved == NULL)
         return false;
-    fetch->occurrences = moved;
-    fetch->capacity = capacity;
+    scan->occurrences = moved;
+    scan->capacity = capacity;
     return true;
 }
 
 static bool gather_list(void *context, const struct mcds__map_entry *entry)
 {
-    struct set_fetch *fetch = context;
+    struct set_scan *scan = context;
     const uint8_t *places = entry->value.data;
     for (size_t at = 0; at + MCDS__MAP_PLACE <= entry->value.length; at += MCDS__MAP_PLACE) {
-        uint8_t *copy = mcds__allocate(fetch->base.env, entry->element.length);
-        if (copy == NULL || !set_reserve(fetch)) {
-            mcds__free(fetch->base.env, copy);
-            fetch->no_memory = true;
+        uint8_t *copy = mcds__allocate(scan->base.env, entry->element.length);
+        if (copy == NULL || !set_reserve(scan)) {
+            mcds__free(scan->base.env, copy);
+            scan->no_memory = true;
             return false;
         }
-        assert(fetch->count < fetch->capacity);
+        assert(scan->count < scan->capacity);
         memcpy(copy, entry->element.data, entry->element.length);
-        fetch->occurrences[fetch->count++] = (struct occurrence){mcds__get_u64(places + at),
-                                                                 entry->element.length, copy};
+        scan->occurrences[scan->count++] = (struct occurrence){mcds__get_u64(places + at),
+                                                               entry->element.length, copy};
     }
     return true;
 }
@@ -172,44 +172,44 @@ static int compare_places(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static void visit_list(struct set_fetch *fetch)
+static void visit_list(struct set_scan *scan)
 {
-    if (fetch->count > 1)
-        qsort(fetch->occurrences, fetch->count, sizeof fetch->occurrences[0], compare_places);
-    for (size_t i = 0; i < fetch->count; i++) {
-        const struct occurrence *at = &fetch->occurrences[i];
-        assert(i == 0 || fetch->occurrences[i - 1].place <= at->place);
-        if (!fetch->visit(fetch->context, (mcds_bytes){at->element, at->length}, 1))
+    if (scan->count > 1)
+        qsort(scan->occurrences, scan->count, sizeof scan->occurrences[0], compare_places);
+    for (size_t i = 0; i < scan->count; i++) {
+        const struct occurrence *at = &scan->occurrences[i];
+        assert(i == 0 || scan->occurrences[i - 1].place <= at->place);
+        if (!scan->visit(scan->context, (mcds_bytes){at->element, at->length}, 1))
             return;
     }
 }
 
-static void release_fetch(struct mcds__operation *operation)
+static void set_release_scan(struct mcds__operation *operation)
 {
-    struct set_fetch *fetch = (struct set_fetch *)operation;
-    for (size_t i = 0; i < fetch->count; i++)
-        mcds__free(operation->env, fetch->occurrences[i].element);
-    mcds__free(operation->env, fetch->occurrences);
-    fetch->occurrences = NULL;
-    fetch->count = 0;
-    mcds__map_scan_free(&fetch->scan);
+    struct set_scan *scan = (struct set_scan *)operation;
+    for (size_t i = 0; i < scan->count; i++)
+        mcds__free(operation->env, scan->occurrences[i].element);
+    mcds__free(operation->env, scan->occurrences);
+    scan->occurrences = NULL;
+    scan->count = 0;
+    mcds__map_scan_free(&scan->map);
 }
 
-static enum mcds__step step_fetch(struct mcds__operation *operation)
+static enum mcds__step set_step_scan(struct mcds__operation *operation)
 {
-    struct set_fetch *fetch = (struct set_fetch *)operation;
-    enum mcds__step step = mcds__map_scan_step(&fetch->scan, operation);
+    struct set_scan *scan = (struct set_scan *)operation;
+    enum mcds__step step = mcds__map_scan_step(&scan->map, operation);
     if (step != MCDS__DONE)
         return step;
-    if (fetch->no_memory)
+    if (scan->no_memory)
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     if (operation->result == MCDS_OK || operation->result == MCDS_LOST)
-        visit_list(fetch);
+        visit_list(scan);
     return step;
 }
 
-static const struct mcds__operation_kind fetch_kind = {"set", "scan", sizeof(struct set_fetch),
-                                                       step_fetch, release_fetch};
+static const struct mcds__operation_kind scan_kind = {"set", "scan", sizeof(struct set_scan),
+                                                      set_step_scan, set_release_scan};
 
 int mcds_set_scan_start(mcds_set *set, mcds_set_scan_cb visit, void *context,
                         mcds_pipeline *pipeline, uint64_t tag)
@@ -220,19 +220,19 @@ int mcds_set_scan_start(mcds_set *set, mcds_set_scan_cb visit, void *context,
     int result = MCDS_OK;
     if (set == NULL || visit == NULL)
         return mcds__fail_missing("set", "scan", "a set and a visitor");
-    struct set_fetch own;
-    struct set_fetch *fetch = mcds__call_begin_zero(&own.base, &fetch_kind, &set->keyed.handle,
-                                                    start, &result);
-    if (fetch == NULL)
+    struct set_scan own;
+    struct set_scan *scan = mcds__call_begin_zero(&own.base, &scan_kind, &set->keyed.handle,
+                                                  start, &result);
+    if (scan == NULL)
         return result;
-    fetch->set = set;
-    fetch->visit = visit;
-    fetch->context = context;
-    mcds__map_scan_begin(&fetch->scan, &set->keyed.map);
+    scan->set = set;
+    scan->visit = visit;
+    scan->context = context;
+    mcds__map_scan_begin(&scan->map, &set->keyed.map);
     assert(set->keyed.map.form < sizeof visits / sizeof visits[0]);
-    fetch->scan.visit = visits[set->keyed.map.form];
-    fetch->scan.context = fetch;
-    return mcds__call_launch(&fetch->base, start);
+    scan->map.visit = visits[set->keyed.map.form];
+    scan->map.context = scan;
+    return mcds__call_launch(&scan->base, start);
 }
 
 int mcds_set_scan(mcds_set *set, mcds_set_scan_cb visit, void *context)
