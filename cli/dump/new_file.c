@@ -72,6 +72,7 @@ static int make_aside(struct new_file *file)
     int fd = mkostemp(file->aside, O_CLOEXEC);
     int reason = errno;
     if (fd >= 0) {
+        (void)fchmod(fd, 0600); /* whatever the umask is */
         memcpy(unfinished, file->aside, sizeof unfinished);
         watch_signals();
     }

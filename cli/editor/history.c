@@ -21,7 +21,8 @@
 #define FILE_MAX 4194304 /* bytes; a larger file is not read */
 #define SENTENCE_CAPACITY 2048
 #define WORDS_MAX 1024
-#define SHARED (mode_t)0077
+#define ALL (mode_t)0777
+#define OWN (mode_t)0600
 
 /* The path of auth_file= in the URI, with its %XX as bytes. False: the URI has no auth_file=. */
 static bool find_auth_file(const char *uri, char *path, size_t capacity)
@@ -83,14 +84,14 @@ static int open_file(const char *path, int flags)
 {
     struct stat status;
     int file = path[0] != '\0'
-                   ? open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600)
+                   ? open(path, flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, OWN)
                    : -1;
     if (file < 0)
         return -1;
     bool is_ours = fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
                    status.st_uid == geteuid();
-    if (is_ours && (status.st_mode & SHARED) != 0)
-        is_ours = fchmod(file, 0600) == 0;
+    if (is_ours && (status.st_mode & ALL) != OWN)
+        is_ours = fchmod(file, OWN) == 0;
     if (is_ours)
         return file;
     (void)close(file);

@@ -97,10 +97,11 @@ int report_not_run(struct output *output, const struct command *command, int rea
     int status = is_short                         ? STATUS_INTERNAL
                  : reason == ENOENT && !is_script ? STATUS_NOT_FOUND
                                                   : STATUS_CANNOT_RUN;
-    (void)snprintf(sentence, sizeof sentence, "%s '%.200s': %.200s cannot be run: %s%s%s%s%s",
-                   command->noun->word, command->arguments[0], command->program[0],
-                   is_script ? "its interpreter " : "", interpreter, is_script ? ": " : "",
-                   strerror(reason), advice_on_errno(reason));
+    (void)snprintf(sentence, sizeof sentence, "%s '%.200s': %s%.200s cannot be run: %s%s%s%s%s",
+                   command->noun->word, command->arguments[0],
+                   command->program[0][0] == '\0' ? "the empty COMMAND" : "",
+                   command->program[0], is_script ? "its interpreter " : "", interpreter,
+                   is_script ? ": " : "", strerror(reason), advice_on_errno(reason));
     report_failure(output, command, status, is_short ? "MCDS_NO_MEMORY" : "MCDS_IO", sentence);
     return status;
 }

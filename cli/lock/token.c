@@ -117,9 +117,10 @@ bool token_write(const struct token_place *place, const char *text)
     errno = ENAMETOOLONG;
     if (snprintf(aside, sizeof aside, "%s.XXXXXX", place->path) >= (int)sizeof aside)
         return false;
-    int fd = mkostemp(aside, O_CLOEXEC); /* mode 0600 */
+    int fd = mkostemp(aside, O_CLOEXEC);
     if (fd < 0)
         return false;
+    (void)fchmod(fd, 0600); /* whatever the umask is */
     bool is_written = write_line(fd, text) && fsync(fd) == 0;
     int reason = errno;
     if (close(fd) != 0 && is_written) {

@@ -173,7 +173,9 @@ static int open_existing(const char *uri, const mcds_options *options, mcds_stor
         return mcds_open(uri, options, store_out);
     const char *joint = question == NULL ? "?" : strchr("?&", uri[length - 1]) ? "" : "&";
     (void)snprintf(reading, sizeof reading, "%s%screate=0", uri, joint);
-    return mcds_open(reading, options, store_out);
+    int result = mcds_open(reading, options, store_out);
+    /* The sentence quotes the URI, so it must be the one that was given. */
+    return result == MCDS_INVALID ? mcds_open(uri, options, store_out) : result;
 }
 
 int open_named(const struct command *command, const char *uri, const mcds_options *options,

@@ -394,6 +394,18 @@ class PromptTest(TerminalTest):
         terminal.type("\x15")
         self.end(terminal)
 
+    def test_the_mode_of_the_history(self):
+        """It is that of the manual, whatever the umask is."""
+        self.need_editor()
+        for umask in "0777", "0277":
+            folder = os.path.join(self.environment["XDG_STATE_HOME"], umask)
+            os.mkdir(folder, 0o700)
+            terminal = self.shell(start=("sh", "-c", f'umask {umask} && exec "$@"', "sh"), XDG_STATE_HOME=folder)
+            self.line(terminal, "counter add x 7", "\n")
+            self.end(terminal)
+            mode = stat.S_IMODE(os.stat(os.path.join(folder, "mcds", "history")).st_mode)
+            self.assertEqual(mode, 0o600)
+
     def test_history(self):
         self.need_editor()
         before = len(self.history()[0])

@@ -49,6 +49,23 @@ class DefaultStoreTest(unittest.TestCase):
             self.assertIn(word, done.stderr)
         self.assertEqual(os.listdir(self.work), [])
 
+    def test_private_files_whatever_the_umask(self):
+        store = f"lmdb:{self.folder}/x.lmdb"
+        self.assertEqual(self.mcds("-s", store, "set", "add", "s", "a").returncode, 0)
+        for umask in 0o777, 0o277, 0:
+            for words in ("lock", "acquire", "x", "-t", "10s", "--token"), ("dump", "s", "-o"):
+                path = os.path.join(self.folder, f"{words[0]}-{umask}")
+                done = self.mcds("-s", store, *words, path, umask=umask)
+                self.assertEqual((done.returncode, stat.S_IMODE(os.stat(path).st_mode)), (0, 0o600), done)
+            done = self.mcds("-s", store, "lock", "release", "x", "--token", os.path.join(self.folder, f"lock-{umask}"))
+            self.assertEqual(done.returncode, 0, done)
+
+    def test_messages_quote_what_was_typed(self):
+        for verb in "get", "add":
+            self.assert_refused(self.mcds("-s", "lmdb://tmp/x.lmdb", "counter", verb, "x"), 64, "'lmdb://tmp/x.lmdb' has a host")
+        self.assert_refused(self.mcds("-s", f"lmdb:{self.folder}/x.lmdb", "lock", "x", "--", ""), 127,
+                            "lock 'x': the empty COMMAND cannot be run")
+
     def test_slashes_in_front(self):
         home = self.make("home", 0o700)
         self.assert_counts(self.mcds("counter", "add", "x", HOME=home), 1)
@@ -191,6 +208,18 @@ class DefaultStoreTest(unittest.TestCase):
         for variables, below in (({"HOME": places[0]}, "/.local/state"), ({"XDG_STATE_HOME": places[0]}, "")):
             self.check_doctor(f"{places[0]}{below}/mcds/default.lmdb cannot be made: Read-only file system", "", **variables)
         self.check_doctor(f"{places[0]}/x.lmdb cannot be made: Read-only file system", "", "-s", f"lmdb:{places[0]}/x.lmdb")
+
+    def test_doctor_finds_a_disk_that_became_read_only(self):
+        disk = self.make("disk", 0o700)
+        alone = ["unshare", *([] if IS_ROOT else ["-r"]), "-m", "sh", "-ec"]
+        if subprocess.run([*alone, f"mount -t tmpfs none {disk}"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no mount namespace can be made")
+        store = f"{MCDS} -s lmdb:{disk}/x.lmdb"
+        done = subprocess.run([*alone, f"mount -t tmpfs none {disk}; {store} counter add x >&2; mount -o remount,ro {disk}; {store} doctor"],
+                              cwd=self.work, env=self.environment, capture_output=True, text=True, check=False)
+        found = [line for line in done.stdout.splitlines() if "mounted read-only" in line]
+        self.assertEqual((len(found), done.returncode), (1, 1), done)
+        self.assertTrue(found[0].endswith("mount the disk for writing"), found)
 
     def test_doctor_finds_a_file_in_the_way(self):
         home = self.make("home", 0o700)

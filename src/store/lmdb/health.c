@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #endif
 
+#include "base/error.h"
 #include "store/finding.h"
 #include "store/lmdb/file.h"
 
@@ -182,7 +183,9 @@ static void tell_line(const struct mcds__lmdb_file *file, struct mcds__report *r
     else if (file->snapshot >= 0)
         mcds__report(
             report, MCDS_PROBLEM,
-            "let this process write it and its -lock file, to follow what others write",
+            file->no_write == MCDS__WHY(READ_ONLY_DISK)
+                ? "mount the disk for writing"
+                : "let this process write it and its -lock file, to follow what others write",
             "%s; it is read from a copy in memory, as of the opening, and every write is "
             "refused",
             file->no_write->text);
