@@ -130,7 +130,10 @@ typedef struct mcds_options {
  *                                before 1970, or the monotonic clock below 0
  *              MCDS_NO_MEMORY
  * Cost:        none on memory:; memcached: reads the files of the URI, if it names any; lmdb: reads
- *              and maps the files
+ *              and maps the files, unless this process has them open. lmdb: it waits, up to 20 s,
+ *              for another process that is opening or making the file, and for a thread of this
+ *              process that opens another file. A fork, and calls on other stores, do not wait
+ *              for it.
  * Lifetime:    until mcds_close */
 MCDS_API MCDS_CHECKED int mcds_open(const char *uri, const mcds_options *options,
                                     mcds_store **store_out);
@@ -139,7 +142,9 @@ MCDS_API MCDS_CHECKED int mcds_open(const char *uri, const mcds_options *options
  * connections and the file are closed when the last of these is closed. Nothing is erased, except
  * the content of a memory: store when its last handle is closed.
  * Arguments:   store  NULL is allowed
- * Cost:        none */
+ * Cost:        none on memory: and memcached; lmdb: the call that closes the last of these, which may
+ *              be that of a structure or of a pipeline, waits for the disk. It does not wait for
+ *              other processes. */
 MCDS_API void mcds_close(mcds_store *store);
 
 /* Limits each later operation to `timeout_ms` if the store's timeout is longer. Use it if the

@@ -30,7 +30,8 @@
  *     health.c                 for people: what endangers the files
  *     reason.c                 reasons for codes, sentences for files that cannot be opened
  *
- * Order of locks: the registry's mutex, then `queue_mutex` or `map_mutex`, never both. */
+ * Order of locks: the turn to open, the turn to close (file.c), then one of the registry's mutex,
+ * `queue_mutex` and `map_mutex`. */
 #ifndef MCDS_STORE_LMDB_FILE_H
 #define MCDS_STORE_LMDB_FILE_H
 
