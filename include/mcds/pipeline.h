@@ -76,7 +76,7 @@ MCDS_API MCDS_CHECKED int mcds_pipeline_open(mcds_store *store,
 /* Closes the pipeline. Operations in flight may or may not be applied; their completions are not
  * returned. Must not be called from a callback of an operation of this pipeline.
  * Arguments:   pipeline  NULL is allowed
- * Cost:        none
+ * Cost:        none; as mcds_close if nothing else has the store open
  * Lifetime:    afterwards the library uses no output and no context of an operation */
 MCDS_API void mcds_pipeline_close(mcds_pipeline *pipeline);
 
@@ -102,7 +102,8 @@ MCDS_API MCDS_CHECKED int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_compl
  * Returns:     MCDS_OK; MCDS_PENDING: no operation has finished yet; MCDS_IDLE: nothing is in
  *              flight; MCDS_INVALID. *done is filled only after MCDS_OK.
  * Cost:        none of its own; it sends and receives, and does not wait. On memory: and lmdb: it
- *              does the work of the operations. */
+ *              does the work of the operations, and on lmdb: it waits for the disk and for
+ *              writers of other processes. */
 MCDS_API MCDS_CHECKED int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done);
 
 /* Ends the wait of an operation whose result is no longer needed, for instance
@@ -160,7 +161,8 @@ typedef struct mcds_wait {
 /* Sends the collected requests and returns the events to wait for. Call it before each wait.
  * mcds/poll.h, mcds/uv.h and mcds/event.h do this for poll(), libuv and libevent.
  * Arguments:   wait_out  NULL is allowed. After fork, in the child: fd -1, timeout_ms -1.
- * Cost:        none of its own; on memory: and lmdb: it does the work of the operations */
+ * Cost:        none of its own; on memory: and lmdb: it does the work of the operations, as
+ *              mcds_pipeline_poll */
 MCDS_API void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out);
 
 #ifdef __cplusplus

@@ -165,8 +165,8 @@ static void a_failure_names_a_handle_that_is_closed(void **state)
     assert_int_equal(blocks, 0);
 }
 
-/* What an EXACT counter holds when it is closed goes to the store, now or when the last operation
- * has ended. */
+/* What an EXACT counter holds when it is closed goes to the store, now or with the flush
+ * in flight. */
 static void an_exact_counter_closed_in_flight_keeps_its_sum(void **state)
 {
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;

@@ -7,7 +7,10 @@
  *   TOMBSTONE  get tombstone                  in every copy, when the entry is missing
  *
  * It continues until a majority of the copies shows the entry. When the handle leaves a slot to
- * its other writers, it writes its entry there a last time, with LEFT. */
+ * its other writers, it writes its entry there a last time, with LEFT.
+ *
+ * The last flush of a handle does so too. If the handle is closed while a flush is in progress, that flush
+ * is the last: the close does not wait for it, since nobody may drive its pipeline. */
 #include <assert.h>
 #include <string.h>
 
@@ -104,7 +107,7 @@ static enum mcds__step replica_flush_finish(struct mcds__replica_flush *flush,
 {
     if (flush->holds)
         end_hold(flush, result != MCDS_OK);
-    return mcds__operation_finish(operation, result);
+    return mcds__operation_finish(operation, flush->is_stored ? MCDS_OK : result);
 }
 
 /* The flush fails with `result`. An earlier request may have arrived. */
@@ -116,16 +119,6 @@ static enum mcds__step replica_flush_fail(struct mcds__replica_flush *flush,
         replica_flush_withdraw(flush);
     return replica_flush_finish(flush, operation,
                                 doubt && !flush->is_withdrawn ? MCDS_AMBIGUOUS : result);
-}
-
-static enum mcds__step end_stored(struct mcds__replica_flush *flush,
-                                  struct mcds__operation *operation)
-{
-    commit(flush);
-    if (!flush->dropped)
-        return replica_flush_finish(flush, operation, MCDS_OK);
-    operation->detail = MCDS__WHY(FLUSH_FORGOTTEN);
-    return replica_flush_finish(flush, operation, MCDS_AMBIGUOUS);
 }
 
 /* The flush fails because of `reply`. */
@@ -171,6 +164,39 @@ static enum mcds__step replica_flush_ask_write(struct mcds__replica_flush *flush
     default:
         return end_busy(flush, operation, MCDS__WHY(TOO_MANY_WRITERS));
     }
+}
+
+/* After a commit: whether the handle was closed meanwhile, and something is left to store, be it only
+ * that the handle has left. */
+static bool shall_leave(struct mcds__replica_flush *flush)
+{
+    struct mcds__replica *replica = flush->replica;
+    (void)pthread_mutex_lock(&replica->mutex);
+    assert(flush->holds);
+    bool leaves = replica->is_closing && !flush->leaves;
+    if (leaves) {
+        flush->leaves = flush->is_stored = true;
+        flush->counted = false;
+        leaves = !shall_rest(flush);
+    }
+    if (leaves && replica->owner != 0)
+        take_amount(flush);
+    (void)pthread_mutex_unlock(&replica->mutex);
+    return leaves;
+}
+
+static enum mcds__step end_stored(struct mcds__replica_flush *flush,
+                                  struct mcds__operation *operation)
+{
+    commit(flush);
+    if (flush->dropped && !flush->is_stored) {
+        operation->detail = MCDS__WHY(FLUSH_FORGOTTEN);
+        return replica_flush_finish(flush, operation, MCDS_AMBIGUOUS);
+    }
+    if (!shall_leave(flush))
+        return replica_flush_finish(flush, operation, MCDS_OK);
+    return flush->replica->owner == 0 ? replica_flush_ask_survey(flush, operation)
+                                      : replica_flush_ask_write(flush, operation);
 }
 
 /* Choose a slot: one that a writer has left, else one that does not exist, else the one with
@@ -418,6 +444,7 @@ static enum mcds__step replica_flush_begin(struct mcds__replica_flush *flush,
         bool rests = shall_rest(flush);
         flush->holds = !rests && !replica->busy;
         replica->busy = replica->busy || flush->holds;
+        flush->leaves = flush->leaves || (flush->holds && replica->is_closing);
         assert(rests || replica->busy);
         if (flush->holds && replica->owner != 0)
             take_amount(flush);

@@ -36,6 +36,14 @@ bool mcds__replica_open(struct mcds__replica *replica, const mcds_env *env, cons
     return pthread_mutex_init(&replica->mutex, NULL) == 0;
 }
 
+void mcds__replica_end(struct mcds__replica *replica)
+{
+    (void)pthread_mutex_lock(&replica->mutex);
+    assert(!replica->is_closing);
+    replica->is_closing = true;
+    (void)pthread_mutex_unlock(&replica->mutex);
+}
+
 void mcds__replica_close(struct mcds__replica *replica)
 {
     assert(!replica->busy);

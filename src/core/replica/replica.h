@@ -57,6 +57,7 @@ struct mcds__replica {
     pthread_mutex_t mutex; /* guards what follows */
     bool busy;             /* a flush is in progress, and only it may use the members below */
     bool seen;             /* the sum was seen in the store */
+    bool is_closing;       /* the handle is closed: the flush in progress is the last */
     uint64_t total;        /* added since the slot was claimed */
     uint64_t added;        /* additions ever */
     uint64_t flushed;      /* this many of them are in the store */
@@ -87,6 +88,10 @@ struct mcds__replica {
  * keys TAG:NAME:SLOT. False: the system has no mutex left. */
 bool mcds__replica_open(struct mcds__replica *replica, const mcds_env *env, const char *ns,
                         const char *name, uint32_t copies);
+/* No addition follows, and the flush in progress, if there is one, stores what was added since it
+ * began, frees the slot, and then ends with its own result. If that fails, the additions are lost. */
+void mcds__replica_end(struct mcds__replica *replica);
+/* Nothing is in progress. */
 void mcds__replica_close(struct mcds__replica *replica);
 
 /* An addition: its number among those of the handle; 0: none. */
@@ -165,6 +170,7 @@ struct mcds__replica_flush {
     bool moves;                        /* leaves the slot to its other writers */
     bool dropped;                      /* an amount with an unknown outcome was given up */
     bool is_lost;                      /* the entry is missing, and not because of a drop */
+    bool is_stored;                    /* the rest is for a handle that was closed meanwhile */
     uint8_t rounds;
     uint8_t claims;
     bool counted;    /* `target` is known */

@@ -383,8 +383,7 @@ static void counter_make_keys(mcds_counter *counter)
 static void destroy_counter(struct mcds__handle *handle)
 {
     mcds_counter *counter = (mcds_counter *)handle;
-    if (counter->replica != NULL)
-        mcds__exact_close(counter);
+    mcds__exact_destroy(counter);
     mcds__counter_release_cells(counter);
 }
 
@@ -421,5 +420,7 @@ int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_op
 
 void mcds_counter_close(mcds_counter *counter)
 {
+    if (counter != NULL)
+        mcds__exact_close(counter);
     mcds__handle_release((struct mcds__handle *)counter);
 }

@@ -100,7 +100,9 @@ static inline int mcds__counter_check(const mcds_counter *counter, const void *o
 
 /* The calls of an EXACT counter. */
 int mcds__exact_open(mcds_counter *counter, uint32_t copies);
+/* Flush what is left. The program's reference to the handle is still held. */
 void mcds__exact_close(mcds_counter *counter);
+void mcds__exact_destroy(mcds_counter *counter);
 int mcds__exact_add(mcds_counter *counter, int64_t delta, const struct mcds__start *start);
 int mcds__exact_get(mcds_counter *counter, mcds_counter_value *value_out,
                     const struct mcds__start *start);

@@ -167,26 +167,36 @@ int mcds_counter_flush(mcds_counter *counter)
     return mcds_counter_flush_start(counter, MCDS__WAIT, 0);
 }
 
+/* Does not wait for a flush in flight: its pipeline may be this thread's, and that flush is the last
+ * then. */
 static void flush_last(mcds_counter *counter)
 {
     struct counter_flush flush;
     struct mcds__failure failure;
     int result;
-    /* Taking the completion of a failed operation may close the counter. */
+    mcds__replica_end(counter->replica);
+    /* The program may read the sentence of its last call after the close. */
     mcds__failure_save(&failure);
-    (void)begin_flush(&flush, &flush_kind, counter, NULL, &result);
-    flush.flush.waits = true;
-    flush.flush.leaves = true;
-    (void)mcds__call_launch(&flush.base, NULL);
+    if (begin_flush(&flush, &flush_kind, counter, NULL, &result) != NULL) {
+        flush.flush.leaves = true;
+        (void)mcds__call_launch(&flush.base, NULL);
+    }
     mcds__failure_restore(&failure);
-    mcds__replica_close(counter->replica);
 }
 
 /* In a child, other threads of the parent may be flushing it. */
 void mcds__exact_close(mcds_counter *counter)
 {
-    if (!mcds__store_is_parents(counter->handle.store))
+    if (counter->replica != NULL && !mcds__store_is_parents(counter->handle.store))
         flush_last(counter);
+}
+
+void mcds__exact_destroy(mcds_counter *counter)
+{
+    if (counter->replica == NULL)
+        return;
+    if (!mcds__store_is_parents(counter->handle.store))
+        mcds__replica_close(counter->replica);
     mcds__free(mcds__store_env(counter->handle.store), counter->replica);
 }
 
