@@ -18,6 +18,10 @@ SKIPPED = 77
 HANDLED = "the sanitizer has its own handlers of crashes"
 START_S = 200
 LIMIT_S = 200
+# A background job ignores some signals. The mcds that a test starts would ignore them too, and never end.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 # A search for leaks takes as long as a command that ends at once. The golden files are searched.
 os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")
 

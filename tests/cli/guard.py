@@ -57,9 +57,6 @@ def stand_guard():
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     tests = os.fork()
     if tests == 0:
-        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
-            if signal.getsignal(number) == signal.SIG_IGN:  # as in a background job; mcds would ignore it too
-                signal.signal(number, signal.SIG_DFL)
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests have it too
     signal.signal(signal.SIGTERM, lambda *_: os.kill(tests, signal.SIGKILL))
