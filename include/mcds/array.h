@@ -99,7 +99,8 @@ MCDS_API MCDS_CHECKED int mcds_array_change_start(mcds_array *array, const mcds_
 
 /* The new elements of an array, collected by the callback of mcds_array_change_by. */
 typedef struct mcds_elements mcds_elements;
-/* Adds an element at the end.
+/* Adds an element at the end. If it fails, the change fails with the same result, even if the
+ * callback returns 0, and nothing is written.
  * Arguments:   elements  of the callback that is running
  *              element   any bytes; copied
  * Returns:     MCDS_OK; MCDS_TOO_BIG: more than 64 MB in all; MCDS_NO_MEMORY; MCDS_INVALID
@@ -114,11 +115,15 @@ typedef int (*mcds_array_change_cb)(void *context, const mcds_bytes *old, size_t
 /* Makes any other change. `change` gets the current elements (`old` is NULL if there is no array)
  * and adds all new elements to `fresh`. If another caller changes the array in the meantime,
  * `change` is called again; it must therefore have no side effects. It returns 0 to write the new
- * elements. If it returns another number, nothing is written and this call returns that number.
+ * elements. If it returns another number, nothing is written and this call returns that number;
+ * instead of -1, which is MCDS_AMBIGUOUS, it returns MCDS_IO. If the number is that of a failure or
+ * of MCDS_BUSY, the cause in mcds_last_error is MCDS_CAUSE_CALLBACK_FAILED. No result of mcds is
+ * 1000 or more: use such numbers to distinguish those of `change` from all results.
  * Arguments:   change   must not call the library except mcds_elements_add; its arguments are
  *                       valid during the call only
  *              context  passed to `change`; may be NULL
- * Returns:     as mcds_array_change, and any number that `change` returns
+ * Returns:     as mcds_array_change, and any number that `change` returns, except -1
+ *              MCDS_IO  also if `change` returned -1
  * Cost:        as mcds_array_set; 1 when nothing changes
  * Lost reply:  as mcds_array_set */
 MCDS_API MCDS_CHECKED int mcds_array_change_by(mcds_array *array, mcds_array_change_cb change,

@@ -148,7 +148,8 @@ MCDS_API void mcds_cache_close(mcds_cache *cache);
 
 /* The value that a fill makes. */
 typedef struct mcds_fill mcds_fill;
-/* Adds bytes to the end of the value, or of the sentence that describes a failure.
+/* Adds bytes to the end of the value, or of the sentence that describes a failure. If it fails,
+ * the fetch fails with the same result, whatever the callback returns, and nothing is stored.
  * Arguments:   fill   of the callback that is running
  *              bytes  copied
  * Returns:     MCDS_OK; MCDS_TOO_BIG: more than 64 MB in all; MCDS_NO_MEMORY; MCDS_INVALID

@@ -25,11 +25,11 @@ struct mcds_array {
 
 struct mcds_elements {
     mcds_buffer *value;
-    int failed; /* the result of an addition that has failed */
+    int failed; /* the result of an addition that has failed; nothing is written then */
 };
 
 /* Appends the length and the bytes of an element to `out`, up to `most` bytes in all. Returns
- * MCDS_OK, MCDS_TOO_BIG or MCDS_NO_MEMORY. */
+ * MCDS_OK; or MCDS_TOO_BIG or MCDS_NO_MEMORY, and `out` is as before. */
 static int put_element(mcds_buffer *out, mcds_bytes element, size_t most)
 {
     uint8_t length[VARINT_MAX];
@@ -42,10 +42,12 @@ static int put_element(mcds_buffer *out, mcds_bytes element, size_t most)
     assert(used <= VARINT_MAX);
     if (used > most - out->length || element.length > most - out->length - used)
         return MCDS_TOO_BIG;
-    return mcds_buffer_append(out, length, used) &&
-                   mcds_buffer_append(out, element.data, element.length)
-               ? MCDS_OK
-               : MCDS_NO_MEMORY;
+    if (!mcds__buffer_reserve(out, used + element.length))
+        return MCDS_NO_MEMORY;
+    bool is_whole = mcds_buffer_append(out, length, used) &&
+                    mcds_buffer_append(out, element.data, element.length);
+    assert(is_whole);
+    return is_whole ? MCDS_OK : MCDS_NO_MEMORY;
 }
 
 static int fail_element(int result, const char *name, const char *verb)
@@ -83,8 +85,11 @@ static bool next_element(mcds_bytes value, size_t *at, mcds_bytes *element_out)
 
 int mcds_elements_add(mcds_elements *elements, mcds_bytes element)
 {
-    if (elements == NULL || (element.data == NULL && element.length > 0))
+    if (elements == NULL || (element.data == NULL && element.length > 0)) {
+        if (elements != NULL)
+            elements->failed = MCDS_INVALID;
         return mcds__fail_missing("array", "elements_add", "elements and bytes");
+    }
     int result = put_element(elements->value, element, ARRAY_MAX);
     if (result == MCDS_OK)
         return MCDS_OK;
@@ -251,6 +256,24 @@ static enum mcds__record_decision decide_change(void *context, const mcds_bytes 
     return MCDS__RECORD_WRITE;
 }
 
+/* `told` is what the program's function has returned, and `failed` the result of a failed addition
+ * to its elements: without that element, nothing is written. */
+static enum mcds__record_decision decide_as_told(struct array_change *change, int told,
+                                                 int failed, int *result)
+{
+    assert(failed <= 0 && change->why == NULL);
+    if (told == MCDS_OK || (told == MCDS_AMBIGUOUS && failed != MCDS_OK))
+        told = failed;
+    if (told == MCDS_OK)
+        return MCDS__RECORD_WRITE;
+    if (told != failed) {
+        change->why = MCDS__WHY(CHANGE_REFUSED);
+        change->base.difference.found = told;
+    }
+    /* MCDS_AMBIGUOUS would mean that the change may have been made. */
+    return leave(result, told == MCDS_AMBIGUOUS ? MCDS_IO : told);
+}
+
 static enum mcds__record_decision decide_by(void *context, const mcds_bytes *old,
                                             mcds_buffer *fresh, int *result)
 {
@@ -275,14 +298,9 @@ static enum mcds__record_decision decide_by(void *context, const mcds_bytes *old
         }
     }
     mcds_elements made = {fresh, MCDS_OK};
-    *result = change->change(change->context, elements, count, &made);
+    int told = change->change(change->context, elements, count, &made);
     mcds__free(env, elements);
-    assert(made.failed <= 0 && change->why == NULL);
-    if (*result != 0 && *result != made.failed) {
-        change->why = MCDS__WHY(CHANGE_REFUSED);
-        change->base.difference.found = *result;
-    }
-    return *result == 0 ? MCDS__RECORD_WRITE : MCDS__RECORD_LEAVE;
+    return decide_as_told(change, told, made.failed, result);
 }
 
 static enum mcds__record_decision decide_drop(void *context, const mcds_bytes *old,

@@ -40,8 +40,11 @@ struct cache_fetch {
 
 int mcds_fill_add(mcds_fill *fill, mcds_bytes bytes)
 {
-    if (fill == NULL || (bytes.data == NULL && bytes.length > 0))
+    if (fill == NULL || (bytes.data == NULL && bytes.length > 0)) {
+        if (fill != NULL)
+            fill->failed = MCDS_INVALID;
         return mcds__fail_missing("cache", "fill_add", "a fill and bytes");
+    }
     if (bytes.length > MCDS__CACHE_VALUE_MAX - fill->bytes.length) {
         fill->failed = MCDS_TOO_BIG;
         return mcds__fail(MCDS_TOO_BIG, TOO_BIG, .noun = "cache", .verb = "fill_add",
@@ -83,7 +86,8 @@ static enum mcds__step fetch_fail_memory(struct cache_fetch *fetch)
     return mcds__operation_finish(&fetch->base, MCDS_NO_MEMORY);
 }
 
-/* This process had no memory for the value, or it is too big: the source has not failed. */
+/* An addition to the value has failed: this process had no memory, or the value is too big. The
+ * source has not failed. */
 static enum mcds__step fetch_fail_fill(struct cache_fetch *fetch)
 {
     assert(fetch->fresh.failed < 0);
