@@ -24,6 +24,9 @@
 /* Most completions that one loop iteration takes, so that other events are not delayed. */
 #define MCDS_EVENT_TURN 1024
 
+/* Where libevent has no memory to watch the pipeline's file descriptor, the loop polls this often. */
+#define MCDS_EVENT_RETRY_MS 10
+
 typedef struct mcds_event {
     mcds_pipeline *pipeline; /* NULL: detached */
     mcds_done_cb done;
@@ -34,9 +37,21 @@ typedef struct mcds_event {
 } mcds_event;
 
 static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context);
+static inline void mcds_event_detach(mcds_event *adapter);
+
+/* Private. Arms the timer. Without memory for it, the loop calls mcds_event_turn at once, which needs
+ * none; returns -1 then. */
+static inline int mcds_event_arm(mcds_event *adapter, int timeout_ms)
+{
+    struct timeval after = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+    if (event_add(adapter->timer, &after) == 0)
+        return 0;
+    event_active(adapter->timer, EV_TIMEOUT, 0);
+    return -1;
+}
 
 /* Private. Sends the collected requests and arms the loop's events; disarms them when the
- * pipeline is idle. Returns 0, or -1: out of memory. */
+ * pipeline is idle. Returns 0, or -1: out of memory; the loop then polls the pipeline. */
 static inline int mcds_event_wait(mcds_event *adapter, bool has_more)
 {
     mcds_wait wait = MCDS_WAIT_INIT;
@@ -46,15 +61,14 @@ static inline int mcds_event_wait(mcds_event *adapter, bool has_more)
     if (adapter->readable == NULL && wait.fd >= 0)
         adapter->readable = event_new(adapter->base, wait.fd, EV_READ, mcds_event_turn,
                                       adapter);
-    if (wait.fd >= 0 && adapter->readable == NULL)
-        return -1;
-    int code = 0;
+    int code = wait.fd >= 0 && adapter->readable == NULL ? -1 : 0;
     if (adapter->readable != NULL)
         code = is_idle ? event_del(adapter->readable) : event_add(adapter->readable, NULL);
+    if (code != 0 && !is_idle && (timeout_ms < 0 || timeout_ms > MCDS_EVENT_RETRY_MS))
+        timeout_ms = MCDS_EVENT_RETRY_MS;
     if (is_idle || timeout_ms < 0)
         return event_del(adapter->timer) == 0 ? code : -1;
-    struct timeval after = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
-    return event_add(adapter->timer, &after) == 0 ? code : -1;
+    return mcds_event_arm(adapter, timeout_ms) == 0 ? code : -1;
 }
 
 /* Private. Takes the completions, then sends the requests of new operations. */
@@ -77,14 +91,14 @@ static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context
 /* Private. Called when an operation has started: the loop stays alive and calls mcds_event_turn. */
 static inline void mcds_event_started(void *context)
 {
-    struct timeval now = {0, 0};
-    (void)event_add(((mcds_event *)context)->timer, &now);
+    (void)mcds_event_arm((mcds_event *)context, 0);
 }
 
 /* Sends the requests of started operations at once. Without this call, the loop sends them in its
  * next iteration. The call also reports if libevent has no memory to arm the loop's events.
  * Arguments:   adapter  attached
- * Returns:     0, or -1: out of memory
+ * Returns:     0, or -1: out of memory; the loop then polls the pipeline every 10 ms until there is
+ *              memory
  * Cost:        as mcds_pipeline_prepare */
 static inline int mcds_event_update(mcds_event *adapter)
 {
@@ -96,7 +110,7 @@ static inline int mcds_event_update(mcds_event *adapter)
  *              base      the program's loop, which outlives the adapter
  *              done      called in the loop for each operation that has finished
  *              context   passed to `done`
- * Returns:     0, or -1: out of memory
+ * Returns:     0, or -1: out of memory; the adapter is then detached
  * Cost:        as mcds_pipeline_prepare
  * Lifetime:    the adapter must not move until it is detached */
 static inline int mcds_event_attach(mcds_event *adapter, struct event_base *base,
@@ -108,10 +122,15 @@ static inline int mcds_event_attach(mcds_event *adapter, struct event_base *base
     adapter->base = base;
     adapter->readable = NULL;
     adapter->timer = event_new(base, -1, 0, mcds_event_turn, adapter);
-    if (adapter->timer == NULL)
+    if (adapter->timer == NULL) {
+        adapter->pipeline = NULL;
         return -1;
+    }
     mcds_pipeline_on_start(pipeline, mcds_event_started, adapter);
-    return mcds_event_update(adapter);
+    if (mcds_event_update(adapter) == 0)
+        return 0;
+    mcds_event_detach(adapter);
+    return -1;
 }
 
 /* Takes the pipeline out of the loop. Operations in flight stay in the pipeline.

@@ -24,6 +24,9 @@
 /* Most completions that one loop iteration takes, so that other handles are not delayed. */
 #define MCDS_UV_TURN 1024
 
+/* Where libuv does not watch the pipeline's file descriptor, the loop polls this often. */
+#define MCDS_UV_RETRY_MS 10
+
 typedef struct mcds_uv {
     mcds_pipeline *pipeline; /* NULL: detached */
     mcds_done_cb done;
@@ -68,10 +71,13 @@ static inline void mcds_uv_wait(mcds_uv *adapter, bool has_more)
     int timeout_ms = has_more ? 0 : wait.timeout_ms;
     if (!adapter->has_poll && wait.fd >= 0)
         adapter->has_poll = uv_poll_init(adapter->prepare.loop, &adapter->poll, wait.fd) == 0;
+    bool is_watched = wait.fd < 0 || adapter->has_poll;
     if (adapter->has_poll && !is_idle)
-        (void)uv_poll_start(&adapter->poll, UV_READABLE, mcds_uv_readable);
+        is_watched = uv_poll_start(&adapter->poll, UV_READABLE, mcds_uv_readable) == 0;
     else if (adapter->has_poll)
         (void)uv_poll_stop(&adapter->poll);
+    if (!is_watched && (timeout_ms < 0 || timeout_ms > MCDS_UV_RETRY_MS))
+        timeout_ms = MCDS_UV_RETRY_MS;
     if (is_idle)
         uv_unref((uv_handle_t *)&adapter->prepare);
     else

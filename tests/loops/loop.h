@@ -23,8 +23,19 @@ struct loop {
     const char *(*start_late)(mcds_pipeline *pipeline, int way, void (*start)(void *context),
                               void (*done)(void *context, const mcds_completion *done),
                               void *context);
+    /* Call `start`, and run until the loop ends, although it cannot watch the pipeline's file
+     * descriptor. False: it waited without end. NULL: such a loop always can. */
+    bool (*run_unwatched)(mcds_pipeline *pipeline, void (*start)(void *context),
+                          void (*done)(void *context, const mcds_completion *done),
+                          void *context);
 };
 
 extern const struct loop loop_poll, loop_uv, loop_event;
+
+/* Call this before anything else of libevent: loop_event_attach and run_unwatched refuse it memory. */
+void loop_event_begin(void);
+/* Attach the pipeline to a loop of libevent that gets `allowed` blocks of memory. Returns what
+ * mcds_event_attach has returned. The adapter is detached, and its bytes are overwritten. */
+int loop_event_attach(mcds_pipeline *pipeline, int allowed);
 
 #endif

@@ -1,6 +1,8 @@
 /* A loop of libevent. */
 #include "mcds/event.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "loops/loop.h"
@@ -126,4 +128,67 @@ static const char *start_late(mcds_pipeline *pipeline, int way, void (*start)(vo
     return name;
 }
 
-const struct loop loop_event = {"libevent", run, leave, start_late};
+static int granted = -1; /* blocks of memory until libevent gets none; negative: all */
+
+static bool is_granted(void)
+{
+    if (granted > 0)
+        granted--;
+    return granted != 0;
+}
+
+static void *allocate(size_t length)
+{
+    return is_granted() ? malloc(length) : NULL;
+}
+
+static void *reallocate(void *memory, size_t length)
+{
+    return is_granted() ? realloc(memory, length) : NULL;
+}
+
+void loop_event_begin(void)
+{
+    event_set_mem_functions(allocate, reallocate, free);
+}
+
+static void ignore(void *context, const mcds_completion *done)
+{
+    (void)context;
+    (void)done;
+}
+
+int loop_event_attach(mcds_pipeline *pipeline, int allowed)
+{
+    struct event_base *base = event_base_new();
+    mcds_event adapter;
+    if (base == NULL)
+        return -2;
+    granted = allowed + 1;
+    int code = mcds_event_attach(&adapter, base, pipeline, ignore, NULL);
+    granted = -1;
+    if (code == 0)
+        mcds_event_detach(&adapter);
+    memset(&adapter, 0xff, sizeof adapter);
+    event_base_free(base);
+    return code;
+}
+
+static bool run_unwatched(mcds_pipeline *pipeline, void (*start)(void *context),
+                          void (*done)(void *context, const mcds_completion *done),
+                          void *context)
+{
+    struct event_base *base = event_base_new();
+    mcds_event adapter;
+    if (base == NULL || mcds_event_attach(&adapter, base, pipeline, done, context) != 0)
+        return false;
+    granted = 0;
+    start(context);
+    (void)event_base_dispatch(base);
+    granted = -1;
+    mcds_event_detach(&adapter);
+    event_base_free(base);
+    return true;
+}
+
+const struct loop loop_event = {"libevent", run, leave, start_late, run_unwatched};

@@ -67,4 +67,4 @@ static const char *start_late(mcds_pipeline *pipeline, int way, void (*start)(vo
     return "outside";
 }
 
-const struct loop loop_poll = {"poll", run, leave, start_late};
+const struct loop loop_poll = {"poll", run, leave, start_late, NULL};

@@ -210,4 +210,49 @@ static const char *start_late(mcds_pipeline *pipeline, int way, void (*start)(vo
     return name;
 }
 
-const struct loop loop_uv = {"libuv", run, leave, start_late};
+#define UNWATCHED_MS 20000 /* the operations have a longer timeout */
+
+static void never(uv_poll_t *poll, int status, int events)
+{
+    (void)poll;
+    (void)status;
+    (void)events;
+}
+
+static void give_up(uv_timer_t *timer)
+{
+    *(bool *)timer->data = false;
+    uv_stop(timer->loop);
+}
+
+/* The program itself watches the descriptor, which libuv allows once, for what never comes. */
+static bool run_unwatched(mcds_pipeline *pipeline, void (*start)(void *context),
+                          void (*done)(void *context, const mcds_completion *done),
+                          void *context)
+{
+    uv_loop_t loop;
+    uv_poll_t own;
+    uv_timer_t watchdog;
+    mcds_uv adapter;
+    mcds_wait wait = MCDS_WAIT_INIT;
+    bool ended = true;
+    start(context);
+    mcds_pipeline_prepare(pipeline, &wait);
+    if (uv_loop_init(&loop) != 0 || uv_poll_init(&loop, &own, wait.fd) != 0 ||
+        uv_poll_start(&own, UV_WRITABLE, never) != 0 || uv_timer_init(&loop, &watchdog) != 0)
+        return false;
+    watchdog.data = &ended;
+    (void)uv_timer_start(&watchdog, give_up, UNWATCHED_MS, 0);
+    uv_unref((uv_handle_t *)&own);
+    uv_unref((uv_handle_t *)&watchdog);
+    if (mcds_uv_attach(&adapter, &loop, pipeline, done, context) != 0)
+        return false;
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    mcds_uv_detach(&adapter);
+    uv_close((uv_handle_t *)&own, NULL);
+    uv_close((uv_handle_t *)&watchdog, NULL);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    return uv_loop_close(&loop) == 0 && ended;
+}
+
+const struct loop loop_uv = {"libuv", run, leave, start_late, run_unwatched};

@@ -272,6 +272,59 @@ static void a_late_start_keeps_each_loop_alive(void **state)
     }
 }
 
+/* A loop that cannot watch the pipeline's file descriptor looks at it from time to time. */
+static void an_unwatched_pipeline_ends(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LOOP_COUNT; i++) {
+        struct tally tally = {.left = ADDS_BEFORE_LEAVING};
+        mcds_store *store;
+        mcds_options options = MCDS_OPTIONS_INIT;
+        options.timeout_ms = 60000;
+        if (loops[i]->run_unwatched == NULL)
+            continue;
+        assert_int_equal(mcds_open(uri, &options, &store), MCDS_OK);
+        assert_int_equal(mcds_counter_open(store, "unwatched", NULL, &tally.counter), MCDS_OK);
+        tally.pipeline = open_pipeline(store, 256);
+        if (!loops[i]->run_unwatched(tally.pipeline, start_add, count_done, &tally) ||
+            tally.done != ADDS_BEFORE_LEAVING + 1)
+            fail_msg("%s: %u completions", loops[i]->name, tally.done);
+        assert_string_equal(tally.sentence, "");
+        mcds_pipeline_close(tally.pipeline);
+        mcds_counter_close(tally.counter);
+        mcds_close(store);
+    }
+}
+
+#ifdef LOOP_EVENT
+/* libevent has no memory for the adapter. The pipeline does not refer to the adapter then. */
+static void an_attach_without_memory_leaves_nothing(void **state)
+{
+    int code = -1;
+    (void)state;
+    for (int allowed = 0; code != 0; allowed++) {
+        struct tally tally = {0};
+        mcds_store *store;
+        mcds_completion done;
+        uint32_t count = 0;
+        assert_int_equal(mcds_open(uri, NULL, &store), MCDS_OK);
+        assert_int_equal(mcds_counter_open(store, "attached", NULL, &tally.counter), MCDS_OK);
+        tally.pipeline = open_pipeline(store, 256);
+        start_add(&tally);
+        code = loop_event_attach(tally.pipeline, allowed);
+        assert_in_range(code + 1, 0, 1);
+        assert_true(code != 0 || allowed > 0);
+        start_add(&tally);
+        while (mcds_pipeline_next(tally.pipeline, &done) == MCDS_OK)
+            count++;
+        assert_int_equal(count, 2);
+        mcds_pipeline_close(tally.pipeline);
+        mcds_counter_close(tally.counter);
+        mcds_close(store);
+    }
+}
+#endif
+
 /* The memory that a store and its handles have allocated. */
 static size_t bytes;
 static size_t bytes_most;
@@ -326,8 +379,15 @@ int main(void)
         cmocka_unit_test(everything_ends_when_the_server_dies),
         cmocka_unit_test(everything_closes_within_the_loop),
         cmocka_unit_test(a_late_start_keeps_each_loop_alive),
+        cmocka_unit_test(an_unwatched_pipeline_ends),
+#ifdef LOOP_EVENT
+        cmocka_unit_test(an_attach_without_memory_leaves_nothing),
+#endif
         cmocka_unit_test(many_operations_take_bounded_memory),
     };
+#ifdef LOOP_EVENT
+    loop_event_begin();
+#endif
     if (!server_is_installed("memcached") || !server_start_memcached(&server)) {
         (void)puts("skipped: memcached is not installed");
         return SKIPPED;
