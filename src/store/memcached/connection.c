@@ -319,12 +319,17 @@ static void receive(struct mcds__connection *connection)
             memcached_connection_fail(connection, sock->trouble);
         return;
     }
-    if (connection->state == CONNECTION_PROBING)
+    const mcds_reason *trouble = sock->trouble;
+    if (connection->state == CONNECTION_PROBING) {
+        uint64_t serial = connection->serial;
         go_on_probing(connection);
-    else
+        if (connection->serial != serial)
+            return; /* it has found the connection closed, and makes another */
+    } else {
         parse_replies(connection);
+    }
     if (!alive && connection->state != CONNECTION_DOWN)
-        memcached_connection_fail(connection, sock->trouble);
+        memcached_connection_fail(connection, trouble);
 }
 
 void mcds__connection_go_on(struct mcds__connection *connection, uint8_t ready)
