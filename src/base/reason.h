@@ -146,8 +146,7 @@
     E(READ_ONLY_USER, NO_PERMISSION, EACCES, "this user may only read it")                     \
     X(REFUSED_FOR_ANOTHER, OTHER,                                                              \
       "refused while another process committed for this one; try it alone")                    \
-    X(NO_ROBUST_MUTEX, UNSUPPORTED,                                                            \
-      "this system has no robust mutexes that processes can share")                            \
+    X(NO_ROBUST_MUTEX, UNSUPPORTED, "this system has no robust mutexes that processes can share")\
     X(OTHER_VERSION, OTHER_VERSION, "another version of mcds has the file open")               \
     X(WRITER_LOCKED, FILE_IN_USE,                                                              \
       "another process has locked its -writer file; end it, and open the store again")              \
@@ -155,6 +154,7 @@
       "this process' limit for file sizes (ulimit -f) has no room for its -writer file; raise it")  \
     E(WRITER_NO_CAPACITY, DISK_FULL, ENOSPC, "no room on the disk for its -writer file; make room") \
     E(WRITER_NO_MEMORY, NO_MEMORY, ENOMEM, "this process has no memory for its -writer file")       \
+    X(WRITER_DAMAGED, DAMAGED, "the lock in its -writer file is damaged; end all its programs, then open it") \
     E(WRITER_READ_ONLY, NO_PERMISSION, EACCES, "this user may not write its -writer file")          \
     X(MAP_FULL, STORE_FULL,                                                                    \
       "the file is at its limit, map_max in the store's URI; raise it, or drop something")     \

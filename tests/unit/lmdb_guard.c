@@ -3,6 +3,7 @@
 #include "support/lmdb_fixture.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/mount.h>
@@ -14,6 +15,7 @@
 #define NOBODY 65534
 #define CHILD_SKIPPED 77
 #define PATH_CAPACITY 160
+#define MUTEX_AT 56 /* in PATH-writer: commit/write_lock.c */
 
 static const char *const suffixes[] = {"-lock", "-writer"};
 #define SUFFIXES (sizeof suffixes / sizeof suffixes[0])
@@ -330,6 +332,31 @@ static void who_has_no_line_does_not_write(void **state)
     mcds_close(store);
 }
 
+/* The bytes of the lock are overwritten while the file is open: it cannot be taken, and nothing is
+ * acknowledged without it. The next process that is alone with the file begins it again. */
+static void a_damaged_lock_is_not_taken(void **state)
+{
+    const struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
+    uint8_t garbage[sizeof(pthread_mutex_t)];
+    memset(garbage, 0xff, sizeof garbage);
+    mcds_store *store = open_store(fixture->file, "", NULL);
+    assert_int_equal(add_number(store, "n", 7).number, 7);
+    beside(fixture, "-writer", path);
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(descriptor, garbage, sizeof garbage, MUTEX_AT), sizeof garbage);
+    assert_int_equal(close(descriptor), 0);
+    mcds_reply reply = add_number(store, "n", 1);
+    assert_int_equal(reply.outcome, MCDS_OUT_FAILED);
+    assert_int_equal(reply.detail->cause, MCDS_CAUSE_DAMAGED);
+    assert_non_null(strstr(reply.detail->text, "-writer"));
+    assert_value(store, "n", "7");
+    mcds_close(store);
+    store = open_store(fixture->file, "", NULL);
+    assert_int_equal(add_number(store, "n", 1).number, 8);
+    mcds_close(store);
+}
+
 /* In a namespace of its own: the first child of the one that has made it. */
 static int open_in_other_namespace(const char *file, bool expects_refusal)
 {
@@ -420,6 +447,7 @@ int main(void)
         TEST(a_strangers_file_in_a_public_directory_is_refused),
         TEST(who_may_only_read_keeps_nobody_out),
         TEST(who_has_no_line_does_not_write),
+        TEST(a_damaged_lock_is_not_taken),
         TEST(two_pid_namespaces_do_not_share_a_file),
         TEST(what_cannot_be_seen_without_proc_is_said),
     };

@@ -261,7 +261,8 @@ bool mcds__lmdb_is_held(const struct mcds__lmdb_file *file);
 void mcds__lmdb_unhold(struct mcds__lmdb_file *file);
 
 /* Take the write lock. Waits for other processes until until_ns; then ETIMEDOUT. EOWNERDEAD:
- * this process owns the lock, and settles next what the dead owner has left. */
+ * this process owns the lock, and settles next what the dead owner has left. ENOTRECOVERABLE: the
+ * lock is damaged, and this process does not own it. */
 int mcds__lmdb_write_lock_enter(struct mcds__lmdb_file *file, const mcds_env *env,
                                 int64_t until_ns);
 /* The same without waiting. EBUSY: another process owns the lock, or the file has none. */

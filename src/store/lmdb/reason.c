@@ -35,6 +35,7 @@ const mcds_reason *mcds__lmdb_reason(int code)
         {EMFILE, MCDS__WHY(NO_DESCRIPTORS)},
         {ENFILE, MCDS__WHY(NO_DESCRIPTORS)},
         {ESTALE, MCDS__WHY(FILE_REMOVED)},
+        {ENOTRECOVERABLE, MCDS__WHY(WRITER_DAMAGED)},
         {0, MCDS__WHY(LMDB_REFUSED)},
     };
     return mcds__reason_of(code, list, sizeof list / sizeof list[0]);

@@ -225,9 +225,9 @@ static bool delegate_commit(struct mcds__lmdb_file *file, const struct mcds__lmd
     if (file->publications == NULL)
         return false;
     (void)pthread_mutex_unlock(&file->queue_mutex);
-    bool owns_lock = mcds__lmdb_settle(file, mcds__lmdb_write_lock_try(file)) == 0;
+    int code = mcds__lmdb_settle(file, mcds__lmdb_write_lock_try(file));
     (void)pthread_mutex_lock(&file->queue_mutex);
-    if (owns_lock || !share_clock(file))
+    if (code != EBUSY || !share_clock(file)) /* a damaged lock has no owner to delegate to */
         return false;
     struct mcds__lmdb_writer *group = take_message(file, &file->posted);
     if (group == NULL)

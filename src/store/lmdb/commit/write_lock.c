@@ -368,11 +368,13 @@ void mcds__lmdb_write_lock_close(struct mcds__lmdb_file *file)
 }
 
 /* `code` is the result of locking the mutex. After EOWNERDEAD the caller settles what the owner
- * has left (mcds__lmdb_settle). */
+ * has left (mcds__lmdb_settle). Other codes than these show that the bytes of the mutex were
+ * overwritten. */
 static int keep_usable(struct mcds__lmdb_write_lock *write_lock, int code)
 {
-    int failure = code == EOWNERDEAD ? pthread_mutex_consistent(&write_lock->mutex) : 0;
-    return failure == 0 ? code : failure;
+    if (code == EOWNERDEAD && pthread_mutex_consistent(&write_lock->mutex) == 0)
+        return EOWNERDEAD;
+    return code == 0 || code == EBUSY || code == ETIMEDOUT ? code : ENOTRECOVERABLE;
 }
 
 static void lead_writers(struct mcds__lmdb_file *file)
@@ -393,7 +395,7 @@ int mcds__lmdb_write_lock_enter(struct mcds__lmdb_file *file, const mcds_env *en
                            mcds__mutex_lock_until(env, &write_lock->mutex, until_ns));
     if (code == 0 || code == EOWNERDEAD)
         lead_writers(file);
-    return code == ETIMEDOUT || code == EOWNERDEAD ? code : 0;
+    return code;
 }
 
 int mcds__lmdb_write_lock_try(struct mcds__lmdb_file *file)
