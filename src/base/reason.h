@@ -392,7 +392,7 @@
     X(LISTING_BUSY, CONTENDED, "the server is listing its keys for another client; try again") \
     X(NO_LISTING, NO_COMMAND, "the server does not list its keys (lru_crawler metadump)")      \
     X(LARGE_ELEMENTS, TOO_BIG, "the elements have more than 64 MB")                            \
-    X(MANY_STRUCTURES, NO_MEMORY, "more structures than fit in memory")                        \
+    X(MANY_STRUCTURES, NO_MEMORY, "more than 1 000 000 structures, the most that one scan lists")\
     O(EXACT_ALONE, CONFLICT, "flags", 0, "EXACT goes with neither stripes nor a ttl")          \
     O(UNSIGNED, CONFLICT, "delta", 0, "a negative delta needs a signed counter")               \
     O(VALUE_OF_EXACT, CONFLICT, "flags", 0,                                                    \

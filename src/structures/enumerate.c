@@ -12,7 +12,7 @@
 #include "engine/operation.h"
 #include "structures/structure.h"
 
-/* Most structures of a listing; beyond it the result is FULL. */
+/* Most structures of a listing; beyond it the result is NO_MEMORY. */
 #define LISTED_MAX 1000000
 /* Longest value of an array that may be a tombstone. */
 #define VALUE_MAX ((size_t)1 << 20)
@@ -112,14 +112,16 @@ static bool remember(struct catalogue *catalogue, const char *noun, const char *
     assert(length > 0 && (size_t)length < sizeof text);
     if (mcds__byte_set_count(&catalogue->seen, (mcds_bytes){text, (size_t)length}) > 0)
         return false;
-    char *own = NULL;
-    if (catalogue->seen.used < LISTED_MAX)
-        own = mcds__copy_string(catalogue->env, text);
+    if (catalogue->seen.used >= LISTED_MAX) {
+        catalogue->result = mcds__fail_why(MCDS_NO_MEMORY, MCDS__WHY(MANY_STRUCTURES),
+                                           .noun = "store", .verb = "scan");
+        return false;
+    }
+    char *own = mcds__copy_string(catalogue->env, text);
     if (own != NULL && mcds__byte_set_add(&catalogue->seen, (mcds_bytes){own, (size_t)length}))
         return true;
     mcds__free(catalogue->env, own);
-    catalogue->result = mcds__fail_why(MCDS_NO_MEMORY, MCDS__WHY(MANY_STRUCTURES),
-                                       .noun = "store", .verb = "scan");
+    catalogue->result = mcds__fail_memory("store", NULL, "scan");
     return false;
 }
 
