@@ -51,11 +51,14 @@ struct dead_job {
     size_t length;
 };
 
-/* Dead jobs that one scan has found: all of them, or the one with this id. */
+/* Dead jobs that one scan has found: any, or the one with this id. */
 struct dead_batch {
     const char *id; /* as it was typed; NULL: any */
     struct dead_job jobs[BATCH_MAX];
     size_t count;
+    size_t most;    /* the scan ends after so many, unless it counts */
+    bool counts;    /* the scan visits all dead jobs */
+    uint64_t found; /* the number of dead jobs that a scan has counted */
     bool lacks_memory;
 };
 
@@ -66,9 +69,12 @@ static bool collect_dead(void *context, const mcds_queue_entry *entry)
     write_id(entry->id, id);
     if (batch->id != NULL && strcmp(id, batch->id) != 0)
         return true;
-    struct dead_job *job = &batch->jobs[batch->count];
     if (entry->id.length > ID_MAX)
         return true;
+    batch->found += batch->counts;
+    if (batch->count == batch->most)
+        return true;
+    struct dead_job *job = &batch->jobs[batch->count];
     memcpy(job->id, entry->id.data, job->id_length = entry->id.length);
     job->length = entry->job.length;
     job->bytes = malloc(job->length + 1);
@@ -77,7 +83,7 @@ static bool collect_dead(void *context, const mcds_queue_entry *entry)
         return false;
     if (job->length > 0)
         memcpy(job->bytes, entry->job.data, job->length);
-    return ++batch->count < BATCH_MAX && batch->id == NULL;
+    return (++batch->count < batch->most || batch->counts) && batch->id == NULL;
 }
 
 static void batch_free(struct dead_batch *batch)
@@ -116,19 +122,28 @@ static int change_batch(mcds_queue *queue, struct dead_batch *batch, bool retrie
     return result;
 }
 
+/* Changes at most as many jobs as are dead at the start: jobs that are retried may be dead again
+ * before the next batch. */
 static int change_all(mcds_queue *queue, const char *id, bool retries, uint64_t *count_out)
 {
     struct dead_batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL)
         return MCDS_NO_MEMORY;
+    batch->id = id;
+    batch->most = BATCH_MAX;
+    batch->counts = true;
     bool is_last = false;
+    uint64_t taken = 0;
     int result = MCDS_OK;
     while ((result == MCDS_OK || result == MCDS_LOST) && !is_last) {
         uint64_t before = *count_out;
-        batch->id = id;
         result = change_batch(queue, batch, retries, count_out);
-        is_last = batch->count < BATCH_MAX || *count_out == before;
+        taken += batch->count;
+        is_last = batch->count < batch->most || *count_out == before || taken >= batch->found;
         batch_free(batch);
+        batch->counts = false;
+        if (!is_last && batch->found - taken < BATCH_MAX)
+            batch->most = (size_t)(batch->found - taken);
     }
     free(batch);
     return result == MCDS_OK && id != NULL && *count_out == 0 ? MCDS_NOT_FOUND : result;
