@@ -328,13 +328,27 @@ static enum record take_head(struct dump_reader *reader)
     return RECORD_END;
 }
 
+static enum record not_whole(struct dump_reader *reader)
+{
+    if (reader->lines.error != 0)
+        return bad(reader, STATUS_IO, "the next line cannot be read: %s",
+                   strerror(reader->lines.error));
+    if (reader->line == 0)
+        return bad(reader, STATUS_DATA,
+                   "the input is empty; 'mcds dump' makes a dump, which is never empty");
+    return bad(
+        reader, STATUS_DATA,
+        "the file ends here, without the line of the end: a part of the dump is missing; "
+        "copy or make it again");
+}
+
 /* After the last line there must be nothing. */
 static enum record check_rest(struct dump_reader *reader)
 {
     char *line;
     size_t length;
-    if (read_line(reader, &line, &length) == LINE_OVER && reader->lines.error == 0)
-        return RECORD_END;
+    if (read_line(reader, &line, &length) == LINE_OVER)
+        return reader->lines.error == 0 ? RECORD_END : not_whole(reader);
     reader->line++;
     return damaged(reader, "something follows the end");
 }
@@ -352,20 +366,6 @@ static enum record take_record(struct dump_reader *reader)
         return take_sum(reader);
     return strcmp(word, WORD_END) == 0 ? take_end(reader)
                                        : damaged(reader, "not a line of a dump");
-}
-
-static enum record not_whole(struct dump_reader *reader)
-{
-    if (reader->lines.error != 0)
-        return bad(reader, STATUS_IO, "the next line cannot be read: %s",
-                   strerror(reader->lines.error));
-    if (reader->line == 0)
-        return bad(reader, STATUS_DATA,
-                   "the input is empty; 'mcds dump' makes a dump, which is never empty");
-    return bad(
-        reader, STATUS_DATA,
-        "the file ends here, without the line of the end: a part of the dump is missing; "
-        "copy or make it again");
 }
 
 static void add_to_sum(struct sum *sum, const char *line, size_t length)
