@@ -170,9 +170,11 @@ typedef struct mcds_batch {
     bool combined;           /* for the engine: this batch replaces several */
     int64_t deadline_ns;     /* monotonic clock of the environment */
     mcds_buffer *values;     /* GET appends values to it; NULL: values are dropped; if a value
-                                does not fit, the outcome is NO_MEMORY */
+                                does not fit, the outcome is NO_BUFFER */
     struct mcds_batch *next; /* a list of the current holder: caller, store, caller again */
-    uint64_t serial;         /* for the store while it holds the batch */
+    uint64_t serial; /* for the current holder, which may overwrite it: the engine, for a
+                                combined batch that the store does not get; or the store, which
+                                finds any number in it */
 } mcds_batch;
 
 #define MCDS_BATCH_MAX 64

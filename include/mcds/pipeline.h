@@ -149,8 +149,10 @@ MCDS_API void mcds_pipeline_on_start(mcds_pipeline *pipeline, mcds_start_cb star
 /* The events for which an event loop waits before it calls mcds_pipeline_poll again. */
 typedef struct mcds_wait {
     size_t size;     /* sizeof(mcds_wait) */
-    int fd;          /* readable when there is something to do; never changes while the
-                        pipeline is open; -1: none, because poll does all the work */
+    int fd;          /* readable when there is something to do; -1: none, because poll does all
+                        the work, or none yet, because this process had no file descriptor left:
+                        timeout_ms is then short. Another number never changes while the
+                        pipeline is open */
     int timeout_ms;  /* wait at most this time; -1: wait for fd alone */
     int64_t wake_ns; /* timeout_ms as a time of the monotonic clock; INT64_MAX: no timeout */
 } mcds_wait;

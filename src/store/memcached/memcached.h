@@ -88,7 +88,9 @@ struct mcds__connection {
     struct mcds__socket socket;
     enum mcds__connection_state state;
     const struct mcds__wire *wire;
-    uint64_t serial; /* unique in the process; changes with each connect */
+    uint64_t
+        serial; /* in the tokens read here; unique in the process; changes with each connect
+                        and with each SERVER_ERROR, after which a proxy may use another server */
     uint64_t value_max;
     int64_t deadline_ns;     /* of the address that is being tried, or of probing */
     int64_t connected_by_ns; /* the deadline for all addresses and for probing */
@@ -131,7 +133,8 @@ struct mcds__memcached_session {
     mcds_batch **answered_end;
     mcds_batch *done;
     mcds_batch **done_end;
-    int watcher; /* for its sockets; -1: the program has not asked for it */
+    int watcher; /* for its sockets; -1: the program has not asked for it, or the system had none
+                    yet: the next call of watch tries again */
     uint32_t connection_count;
     struct mcds__connection connections[]; /* the first server's, then the second's, ... */
 };
