@@ -4,7 +4,7 @@
 
 #include "structures/suite.h"
 
-#define KEYS_MAX 512
+#define KEYS_MAX 1024
 
 /* Keys of one structure, or of all. */
 struct listing {

@@ -1,7 +1,18 @@
 /* Queues that the store has lost as a whole or in part, or whose key another program has changed. */
 #include "structures/vanished.h"
 
-enum queue_verb { COUNT, DEAD, QUEUE_SCAN, NEXT, PUSH, QUEUE_VERBS };
+/* The verbs from PUSH on make a queue. */
+enum queue_verb {
+    COUNT,
+    DEAD,
+    QUEUE_SCAN,
+    NEXT,
+    DISCARD,
+    PUSH,
+    PUSH_MANY,
+    PUSH_DEAD,
+    QUEUE_VERBS
+};
 
 static bool see_job(void *context, const mcds_queue_entry *entry)
 {
@@ -15,6 +26,9 @@ static int call_queue(struct suite *suite, mcds_queue *queue, enum queue_verb ve
     mcds_value value = MCDS_VALUE_INIT;
     uint32_t seen = 0;
     int result;
+    const mcds_bytes job_bytes = mcds_text("c");
+    mcds_bytes two[] = {job_bytes, job_bytes};
+    const char no_dead_job[21] = "x";
     switch (verb) {
     case COUNT:
         return CALL(suite, mcds_queue_count, queue, &counts);
@@ -26,44 +40,91 @@ static int call_queue(struct suite *suite, mcds_queue *queue, enum queue_verb ve
         result = CALL(suite, mcds_queue_next, queue, 0, &job, &value);
         mcds_value_free(&value);
         return result;
+    case DISCARD:
+        return CALL(suite, mcds_queue_discard, queue,
+                    ((mcds_bytes){no_dead_job, sizeof no_dead_job}));
+    case PUSH_MANY:
+        return CALL(suite, mcds_queue_push_many, queue, two, 2, 0, NULL);
+    case PUSH_DEAD:
+        return CALL(suite, mcds_queue_push_dead, queue, job_bytes, 1);
     default:
-        return CALL(suite, mcds_queue_push, queue, mcds_text("c"), 0);
+        return CALL(suite, mcds_queue_push, queue, job_bytes, 0);
     }
 }
 
-static mcds_queue *open_queue(struct suite *suite, const char *name)
+static mcds_queue *open_queue_of(struct suite *suite, const char *name, uint32_t stripes)
 {
     mcds_queue *queue = NULL;
     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
     options.flags = MCDS_QUEUE_MAY_LOSE;
+    options.stripes = stripes;
     int result = mcds_queue_open(suite->store, name, &options, &queue);
     skip_if_unsupported(result);
     CHECK_RESULT(MCDS_OK, result);
     return queue;
 }
 
+static mcds_queue *open_queue(struct suite *suite, const char *name)
+{
+    return open_queue_of(suite, name, 0);
+}
+
+/* What the verb answers that is called after the loss or the drop, or after the LOST. */
+static int of_queue(enum queue_verb verb, bool exists)
+{
+    if (verb == DISCARD)
+        return MCDS_NOT_FOUND;
+    return verb >= PUSH || exists ? MCDS_OK : MCDS_NOT_FOUND;
+}
+
+/* The jobs that a new handle counts, dead ones included. */
+static uint64_t count_jobs(struct suite *suite, const char *name)
+{
+    mcds_queue *fresh = open_queue(suite, name);
+    mcds_queue_counts counts = MCDS_QUEUE_COUNTS_INIT;
+    int result = mcds_queue_count(fresh, &counts);
+    CHECK_RESULT(result == MCDS_NOT_FOUND ? MCDS_NOT_FOUND : MCDS_OK, result);
+    mcds_queue_close(fresh);
+    return counts.waiting + counts.delayed + counts.claimed + counts.dead;
+}
+
+static void play_verb(struct suite *suite, enum queue_verb verb, uint32_t stripes,
+                      enum fate fate)
+{
+    const char *name = fresh_name(suite, "queue");
+    mcds_queue *queue = open_queue_of(suite, name, stripes);
+    mcds_queue *maker = open_queue_of(suite, name, stripes);
+    bool is_lost = fate == LOST || fate == LOST_AND_MADE_AGAIN;
+    bool is_made_again = fate == LOST_AND_MADE_AGAIN || fate == DROPPED_AND_MADE_AGAIN;
+    CHECK(MCDS_OK, suite, mcds_queue_push, queue, mcds_text("a"), 0);
+    CHECK(MCDS_OK, suite, mcds_queue_push, queue, mcds_text("b"), 0);
+    CHECK_RESULT(MCDS_OK, call_queue(suite, queue, NEXT));
+    if (is_lost)
+        lose(suite, MCDS__TAG_QUEUE, name);
+    else
+        CHECK(MCDS_OK, suite, mcds_queue_drop, maker);
+    if (is_made_again)
+        CHECK_RESULT(MCDS_OK, call_queue(suite, maker, PUSH));
+    if (is_lost)
+        CHECK_RESULT(MCDS_LOST, call_queue(suite, queue, verb));
+    if (is_lost && mcds_last_error()->cause != MCDS_CAUSE_GONE)
+        fail_msg("%s", mcds_errmsg());
+    assert_int_equal(count_jobs(suite, name), is_made_again); /* LOST has changed nothing */
+    CHECK_RESULT(of_queue(verb, is_made_again), call_queue(suite, queue, verb));
+    uint64_t pushed = verb < PUSH ? 0 : 1 + (verb == PUSH_MANY);
+    assert_int_equal(count_jobs(suite, name), is_made_again + pushed);
+    if (is_made_again)
+        CHECK_RESULT(verb == NEXT ? MCDS_NOT_FOUND : MCDS_OK, call_queue(suite, queue, NEXT));
+    (void)mcds_queue_drop(maker); /* a later case erases each key of the store */
+    mcds_queue_close(maker);
+    mcds_queue_close(queue);
+}
+
 static void play_queue(struct suite *suite, enum fate fate)
 {
-    mcds_queue_options made = MCDS_QUEUE_OPTIONS_INIT;
     for (enum queue_verb verb = COUNT; verb < QUEUE_VERBS; verb++) {
-        const char *name = fresh_name(suite, "queue");
-        mcds_queue *queue = open_queue(suite, name);
-        CHECK(MCDS_OK, suite, mcds_queue_push, queue, mcds_text("a"), 0);
-        CHECK(MCDS_OK, suite, mcds_queue_push, queue, mcds_text("b"), 0);
-        CHECK_RESULT(MCDS_OK, call_queue(suite, queue, NEXT));
-        if (fate == LOST)
-            lose(suite, MCDS__TAG_QUEUE, name);
-        else
-            CHECK(MCDS_OK, suite, mcds_queue_drop, queue);
-        if (fate == LOST)
-            CHECK_RESULT(MCDS_LOST, call_queue(suite, queue, verb));
-        if (fate == LOST && mcds_last_error()->cause != MCDS_CAUSE_GONE)
-            fail_msg("%s", mcds_errmsg());
-        CHECK_RESULT(MCDS_NOT_FOUND, mcds_queue_made_with(suite->store, name, &made));
-        CHECK_RESULT(verb == PUSH ? MCDS_OK : MCDS_NOT_FOUND, call_queue(suite, queue, verb));
-        if (verb == PUSH)
-            CHECK_RESULT(MCDS_OK, call_queue(suite, queue, NEXT));
-        mcds_queue_close(queue);
+        play_verb(suite, verb, 1, fate);
+        play_verb(suite, verb, 4, fate);
     }
 }
 
@@ -71,11 +132,13 @@ void a_queue_that_is_lost_is_reported_once(struct suite *suite)
 {
     skip_without_listing(suite);
     play_queue(suite, LOST);
+    play_queue(suite, LOST_AND_MADE_AGAIN);
 }
 
 void a_queue_that_is_dropped_is_not_lost(struct suite *suite)
 {
     play_queue(suite, DROPPED);
+    play_queue(suite, DROPPED_AND_MADE_AGAIN);
 }
 
 /* What the value and the flags of a key were. */

@@ -364,6 +364,7 @@ struct mcds__map_update {
     bool has_rivals; /* in: many clients append to this key at the same time */
     bool makes_room; /* in: the record is a step of a deletion */
     bool rewrites;   /* in: rewrite the key afterwards, because it has become smaller */
+    bool keeps_loss; /* in: the caller reports no loss of the whole; the next call finds it */
     enum mcds__map_code code; /* out */
     int64_t number;           /* out */
     bool wants_entry;         /* in, with wants_code: also the entry */

@@ -148,7 +148,8 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
     if (update->stage != UPDATE_LOCATING && update->moves++ == MCDS__MAP_MOVES_MAX)
         return mcds__map_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     update->stage = UPDATE_LOCATING;
-    update->place.keeps_loss = update->place.wants_value = update->doubt;
+    update->place.keeps_loss = update->keeps_loss || update->doubt;
+    update->place.wants_value = update->doubt;
     enum mcds__step step = mcds__map_locate_step(&update->place, update->map, operation);
     if (step != MCDS__DONE)
         return step;

@@ -73,6 +73,8 @@ static enum mcds__step take_opened(struct mcds__queue_finish *finish,
         return step;
     if (operation->result != MCDS_OK && operation->result != MCDS_LOST)
         return step;
+    if (mcds__queue_has_vanished(work, operation))
+        return step;
     finish->is_blocked = operation->result == MCDS_LOST;
     if (finish->is_blocked)
         return mcds__operation_finish(operation, MCDS_OK);
@@ -120,7 +122,7 @@ static enum mcds__step take_forgotten(struct mcds__queue_finish *finish,
                                       struct mcds__operation *operation)
 {
     enum mcds__step step = mcds__queue_step_update(work, operation);
-    if (step != MCDS__DONE)
+    if (step != MCDS__DONE || mcds__queue_has_vanished(work, operation))
         return step;
     if (operation->result != MCDS_OK && operation->result != MCDS_LOST)
         return mcds__operation_finish(operation, MCDS_OK);

@@ -6,9 +6,7 @@
  *   LOOK     the same without the append, if no job is expected
  *            closed: the next part; missing: READ, and then the next stripe
  *
- * If no part of the stripe has a job that is due: the same in the next stripe, after the last one
- * wait.
- *
+ * If no part has a job that is due: the same in the next stripe. After the last stripe: wait.
  * A part whose key is lost: loss.c. A job that was claimed too often: bury.c, then the next round.
  * If the first part is finished: finish.c. */
 #include <assert.h>
@@ -32,7 +30,7 @@ enum {
     NEXT_FINISH
 };
 
-/* In the place of the code of a claim: the store has lost its part. */
+/* In the place of the code of a claim: the store has lost its part, or the whole queue. */
 #define CLAIM_LOST (-1)
 
 static enum mcds__step try_stripe(struct mcds__queue_next *next);
@@ -383,6 +381,8 @@ static enum mcds__step next_take_record(struct mcds__queue_next *next)
         return step;
     if (next->base.result != MCDS_OK && next->base.result != MCDS_LOST)
         return mcds__operation_doubt(&next->base);
+    if (mcds__queue_has_vanished(&next->work, &next->base))
+        next->claim_code = CLAIM_LOST;
     if (next->claim_code > 0)
         return use_claim(next);
     next->job->is_held = false;

@@ -34,8 +34,7 @@ struct queue_push {
     bool is_fresh; /* this call has read the numbers */
     bool opens;
     bool was_closed; /* the last refusal was by a part that is closed or lost, not missing */
-    bool was_lost;
-    bool may_skip; /* the refusal was a loss */
+    bool may_skip;   /* the refusal was a loss */
     uint32_t skip_place;
     uint64_t
         stored_last; /* the number of the last part of the stripe, as this call has read it */
@@ -93,10 +92,11 @@ static enum mcds__step ask_raise(struct queue_push *push)
     bool is_later = known.incarnation == push->incarnation && known.first < last;
     size_t length = mcds__jobs_write_raise(push->incarnation, is_later ? known.first : last,
                                            last, order);
-    return mcds__queue_begin_order(&push->work, mcds__queue_numbers_element(),
-                                   (mcds_bytes){order, length}, false)
-               ? push_step_on(push)
-               : push_fail_memory(push);
+    if (!mcds__queue_begin_order(&push->work, mcds__queue_numbers_element(),
+                                 (mcds_bytes){order, length}, false))
+        return push_fail_memory(push);
+    push->work.update.keeps_loss = true;
+    return push_step_on(push);
 }
 
 /* Fill the next record with as many jobs as fit into a part. False: no memory. */
@@ -214,8 +214,6 @@ static enum mcds__step push_take_numbers(struct queue_push *push)
     enum mcds__step step = mcds__queue_step_numbers(&push->work, &push->base);
     if (step != MCDS__DONE)
         return step;
-    if (push->base.result == MCDS_NOT_FOUND && push->was_lost)
-        return mcds__operation_finish(&push->base, MCDS_LOST);
     if (push->base.result == MCDS_NOT_FOUND)
         return push_ask_make(push);
     if (push->base.result != MCDS_OK)
@@ -283,8 +281,10 @@ static enum mcds__step take_push(struct queue_push *push)
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
     if (step != MCDS__DONE)
         return step;
+    if (mcds__queue_has_vanished(&push->work, &push->base))
+        return step;
     if (push->base.result == MCDS_LOST) {
-        push->was_lost = push->may_skip = true;
+        push->may_skip = true;
         return take_refusal(push, true);
     }
     if (push->base.result != MCDS_OK)
@@ -304,7 +304,7 @@ static enum mcds__step push_take_skip(struct queue_push *push)
 {
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
     assert(!push->may_skip);
-    if (step != MCDS__DONE)
+    if (step != MCDS__DONE || mcds__queue_has_vanished(&push->work, &push->base))
         return step;
     bool is_lost = push->base.result == MCDS_LOST;
     return is_lost && ++push->skip_place < MCDS__QUEUE_SKIP_PLACES ? ask_skip(push)
@@ -319,6 +319,8 @@ static enum mcds__step take_dead(struct queue_push *push)
     bool is_lost = step == MCDS__DONE && operation->result == MCDS_LOST;
     if (step != MCDS__DONE || (operation->result != MCDS_OK && !is_lost))
         return step;
+    if (mcds__queue_has_vanished(&push->work, operation))
+        return step;
     if (!is_lost && push->work.update.code == MCDS__MAP_CHANGED)
         return step;
     if (push->refusals++ == REFUSALS_MAX)
@@ -327,7 +329,8 @@ static enum mcds__step take_dead(struct queue_push *push)
     return is_dropped ? push_ask_numbers(push) : ask_dead(push);
 }
 
-/* The jobs were pushed, even if the number could not be raised. */
+/* The jobs were pushed, even if the number could not be raised. If the store has lost the queue since,
+ * the next request finds the loss. */
 static enum mcds__step take_raise(struct queue_push *push)
 {
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);

@@ -151,6 +151,10 @@ enum mcds__step mcds__queue_step_get(struct mcds__queue_work *work,
 enum mcds__step mcds__queue_step_numbers(struct mcds__queue_work *work,
                                          struct mcds__operation *operation);
 void mcds__queue_end_work(struct mcds__queue_work *work);
+/* Whether the change or the read that has ended was the first of the handle to find that the store
+ * has lost the whole queue. No later one finds it, so the call must report it. */
+bool mcds__queue_has_vanished(const struct mcds__queue_work *work,
+                              const struct mcds__operation *operation);
 /* If the key that was asked for is lost, say why the operation fails. JOBS_GONE: of a part or a dead
  * job; JOB_LIST_GONE: of the numbers. */
 void mcds__queue_explain_loss(struct mcds__operation *operation, const mcds_reason *why);

@@ -164,6 +164,8 @@ static enum mcds__step scan_take_part(struct queue_scan *scan)
     enum mcds__step step = mcds__queue_step_get(&scan->work, operation);
     if (step != MCDS__DONE)
         return step;
+    if (mcds__queue_has_vanished(&scan->work, operation))
+        return step;
     if (operation->result == MCDS_LOST)
         return scan_ask_loss(scan);
     if (operation->result == MCDS_NOT_FOUND &&

@@ -181,7 +181,9 @@ static enum mcds__step take_remove(struct queue_settle *settle)
         return step;
     }
     settle->job->is_held = false;
-    return mcds__operation_finish(&settle->base, MCDS_OK);
+    return mcds__queue_has_vanished(&settle->work, &settle->base)
+               ? step
+               : mcds__operation_finish(&settle->base, MCDS_OK);
 }
 
 static enum mcds__step settle_step_on(struct queue_settle *settle)

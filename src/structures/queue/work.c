@@ -22,6 +22,15 @@ uint64_t mcds__queue_stored_last(const struct mcds__queue_work *work, uint32_t s
                : 0;
 }
 
+bool mcds__queue_has_vanished(const struct mcds__queue_work *work,
+                              const struct mcds__operation *operation)
+{
+    assert(work->updates || work->reads);
+    const struct mcds__map_place *place = work->updates ? &work->update.place
+                                                        : &work->get.place;
+    return operation->result == MCDS_LOST && place->lost_root;
+}
+
 void mcds__queue_explain_loss(struct mcds__operation *operation, const mcds_reason *why)
 {
     assert(why == MCDS__WHY(JOBS_GONE) || why == MCDS__WHY(JOB_LIST_GONE));
