@@ -490,6 +490,32 @@ static void members_that_are_counted_again_are_reborn(struct suite *suite)
         }
 }
 
+/* The first call of the handle after the loss is a read: it counts what another handle has counted
+ * since. */
+static void the_first_read_counts_what_others_counted(struct suite *suite)
+{
+    skip_without_listing(suite);
+    for (int number = 0; number < 2 * COUNTED; number++) {
+        struct members_case own = {
+            (enum counted)(number / 2),
+            number % 2 == 0 ? MCDS_MEMBERS_EXACT : MCDS_MEMBERS_ESTIMATED, NULL, NULL};
+        struct members_case other = own;
+        const char *name = fresh_name(suite, "members");
+        bool reborn;
+        open_members(suite, &own, name);
+        open_members(suite, &other, name);
+        CHECK_RESULT(MCDS_OK, hit_members(&own, 1, T0_MS));
+        lose_all(suite);
+        CHECK_RESULT(MCDS_OK, hit_members(&other, 2, T0_MS));
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(get_members(&own, T0_MS, &reborn), 1);
+            assert_true(reborn);
+        }
+        close_members(&own);
+        close_members(&other);
+    }
+}
+
 /* What a handle knows of the registers holds for a second; then it looks whether the store still has
  * them. */
 static void an_estimate_that_is_lost_is_counted_again(struct suite *suite)
@@ -606,6 +632,7 @@ static const struct suite_case cases[] = {
     CASE_ONCE(what_is_taken_or_counted_begins_again),
     CASE_ONCE(members_that_are_counted_again_are_reborn),
     CASE_ONCE(an_estimate_that_is_lost_is_counted_again),
+    CASE_ONCE(the_first_read_counts_what_others_counted),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

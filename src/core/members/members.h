@@ -110,6 +110,7 @@ struct mcds__members_read {
     bool reborn;
     uint8_t stage; /* private, as all that follow */
     bool found;
+    bool again; /* the interval was found lost, so it is read once more */
     bool no_memory;
     bool corrupt;
     uint32_t at; /* the interval that is being read: tally - at */

@@ -139,6 +139,17 @@ static bool take_scan(struct mcds__members_read *read, struct mcds__operation *o
     return !read->no_memory && !read->corrupt;
 }
 
+/* The handle has found an interval lost that it had seen. Another handle may have counted there since:
+ * the next scan reads what that one has made. */
+static bool must_read_again(struct mcds__members_read *read,
+                            const struct mcds__operation *operation)
+{
+    bool was_again = read->again;
+    read->again = operation->result == MCDS_LOST && read->scan.place.lost_root;
+    assert(!read->erases || !read->again);
+    return read->again && !was_again;
+}
+
 /* Begin the scan of the next interval. False: the operation has the reason. */
 static bool begin_scan(struct mcds__members_read *read, struct mcds__operation *operation)
 {
@@ -175,9 +186,10 @@ static enum mcds__step members_read_advance(struct mcds__members_read *read,
             return step;
         if (!take_scan(read, operation))
             return MCDS__DONE;
+        bool again = must_read_again(read, operation);
         members_read_give_place(read);
         operation->detail = NULL;
-        read->at++;
+        read->at += !again;
     }
     return members_read_finish(read, operation);
 }
