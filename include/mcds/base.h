@@ -44,7 +44,7 @@ MCDS_API const char *mcds_version(void);
     X(MCDS_TOO_OLD, 5, "earlier than is accepted")                                             \
     X(MCDS_TOO_FUTURE, 6, "later than is accepted")                                            \
     X(MCDS_PENDING, 7, "not finished yet")                                                     \
-    X(MCDS_AMBIGUOUS, -1, "the reply was lost; it may have been applied, or may still be")     \
+    X(MCDS_AMBIGUOUS, -1, "it may have been applied, or may still be")                         \
     X(MCDS_LOST, -2, "something that must exist is gone or was made again")                    \
     X(MCDS_TIMEOUT, -3, "the deadline passed; not applied")                                    \
     X(MCDS_UNAVAILABLE, -4, "the store cannot be reached; not applied")                        \

@@ -238,7 +238,9 @@ typedef struct mcds_log_cursor {
  *              MCDS_NOT_FOUND  no such log. The cursor stays valid for a log that is made later,
  *                              and then visits all of its events
  *              MCDS_INVALID    also for a cursor of another log, or of a log with the same name
- *                              in another store
+ *                              in another store. A store that shares servers with that store
+ *                              may have chunks of the cursor's log. Then the call counts a gap,
+ *                              and visits the log of this store from the cursor's oldest chunk
  *              MCDS_LOST, MCDS_BUSY  as mcds_log_scan
  * Cost:        1 if there are no new events; otherwise as mcds_log_scan, and 1 more if there are
  *              gaps. The first call with from_ms 0 takes 1 per chunk of more than 16 KB, and 2 more.

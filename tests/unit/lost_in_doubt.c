@@ -71,6 +71,7 @@ struct world {
     enum fate fate;
     bool is_made_again;
     bool keeps_parts; /* only the root is lost */
+    bool is_dropped;  /* another handle drops it, and nothing is lost */
     bool is_armed;
     bool is_lost;
     uint32_t left; /* requests until the loss */
@@ -224,7 +225,10 @@ static bool lose(void *context, mcds_request *request)
         mcds_batch one = *world->backend.batch;
         mcds__backend_memory.submit(world->backend.inner, &one);
     }
-    forget_all(world);
+    if (world->is_dropped)
+        assert_int_equal(mcds_set_drop(world->sets[1]), MCDS_OK);
+    else
+        forget_all(world);
     if (world->is_made_again) {
         enum fate fate = world->fate;
         world->fate = IS_SENT;
@@ -502,6 +506,30 @@ static void pushes_in_flight_make_a_lost_list_again(void **state)
     }
 }
 
+/* Without a network, the only doubt of a change that another handle's drop meets is that one. */
+static void a_change_under_a_drop_is_in_doubt(void **state)
+{
+    static struct world world;
+    uint32_t doubts = 0, at = 0;
+    bool is_dropped = true;
+    (void)state;
+    for (; is_dropped && at < REQUESTS_MAX; at++) {
+        world = (struct world){.structure = SET, .is_dropped = true};
+        begin(&world);
+        assert_int_equal(call(&world, 0, CHANGE, mcds_text("0")), MCDS_OK);
+        world.is_armed = true;
+        world.left = at;
+        int result = call(&world, 0, CHANGE, mcds_text("1"));
+        is_dropped = world.is_lost;
+        assert_true(result == MCDS_OK || result == MCDS_AMBIGUOUS);
+        if (result == MCDS_AMBIGUOUS)
+            assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_GONE);
+        doubts += result == MCDS_AMBIGUOUS;
+        end(&world);
+    }
+    assert_true(doubts > 0 && at > 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -512,6 +540,7 @@ int main(void)
         cmocka_unit_test(an_estimate_that_is_lost_meanwhile),
         cmocka_unit_test(a_list_that_is_lost_meanwhile),
         cmocka_unit_test(pushes_in_flight_make_a_lost_list_again),
+        cmocka_unit_test(a_change_under_a_drop_is_in_doubt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ class TooFuture(Error, ValueError):
 
 
 class Ambiguous(Error):
-    """A reply was lost: the change may have been applied, or may still be."""
+    """The change may have been applied, or may still be, for instance because its reply was lost."""
 
 
 class Lost(Error):
