@@ -1,8 +1,22 @@
-/* A byte buffer that grows up to a limit. It may start in storage of the caller. */
+/* Bytes: comparing two strings of them, and a buffer that grows up to a limit. It may start in storage of
+ * the caller. */
 #ifndef MCDS_BASE_BUFFER_H
 #define MCDS_BASE_BUFFER_H
 
+#include <string.h>
+
 #include "mcds/backend.h"
+
+/* Whether both are the same bytes. Those of length 0 may be NULL, which memcmp does not allow. */
+static inline bool mcds__bytes_same(mcds_bytes left, mcds_bytes right)
+{
+    return left.length == right.length && (left.data == right.data || left.length == 0 ||
+                                           memcmp(left.data, right.data, left.length) == 0);
+}
+
+/* The limit of a buffer for values and records, which also bounds the memory that a foreign value can
+ * take: more than the value_max of any store. */
+#define MCDS__VALUES_MAX ((size_t)1 << 27)
 
 /* Empty; it grows up to capacity_max. Its first storage is `storage`, which must outlive the
  * buffer, or NULL. */

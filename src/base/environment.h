@@ -10,10 +10,12 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)
 #define MS_PER_S INT64_C(1000)
+/* The bytes of a cache line of the processor. */
+#define MCDS__PROCESSOR_LINE 64
 
 /* Memory of `length` bytes, not cleared; NULL when refused. */
 void *mcds__allocate(const mcds_env *env, size_t length);
-/* The same, all zero. */
+/* Memory of `length` bytes, all zero; NULL when refused. */
 void *mcds__allocate_zero(const mcds_env *env, size_t length);
 void mcds__free(const mcds_env *env, void *memory);
 /* A copy of a C string; NULL when memory is refused. */

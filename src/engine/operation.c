@@ -12,8 +12,6 @@
 #define TRIES_MAX 5
 #define PAUSE_MIN_NS (NS_PER_MS / 2)
 #define PAUSE_MAX_NS (100 * NS_PER_MS)
-/* More than the value_max of any store; bounds the memory that a foreign value can take. */
-#define VALUES_MAX ((size_t)1 << 27)
 /* Enough for most values. A waiting operation, alone on its stack, gets more. */
 #define VALUES_ROOM_WAITING 4096
 
@@ -41,8 +39,8 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->is_fresh = true;
     operation->pause_ns = PAUSE_MIN_NS;
     operation->tries = 1;
-    mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, operation->values_room,
-                         sizeof operation->values_room);
+    mcds__buffer_init_in(&operation->values, operation->env, MCDS__VALUES_MAX,
+                         operation->values_room, sizeof operation->values_room);
 }
 
 void mcds__operation_clear(struct mcds__operation *operation)
@@ -444,7 +442,7 @@ int mcds__operation_run(struct mcds__operation *operation)
 {
     uint8_t capacity[VALUES_ROOM_WAITING];
     if (operation->values.data == operation->values_room)
-        mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, capacity,
+        mcds__buffer_init_in(&operation->values, operation->env, MCDS__VALUES_MAX, capacity,
                              sizeof capacity);
     enum mcds__step step;
     while ((step = mcds__operation_advance(operation)) != MCDS__DONE) {

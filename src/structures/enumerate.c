@@ -15,7 +15,7 @@
 /* Most structures of a listing; beyond it the result is NO_MEMORY. */
 #define LISTED_MAX 1000000
 /* Longest value of an array that may be a tombstone. */
-#define VALUE_MAX ((size_t)1 << 20)
+#define TOMBSTONE_MAX ((size_t)1 << 20)
 #define NOUN_MAX 16
 
 /* Arrays read in one round trip. */
@@ -158,7 +158,7 @@ static void visit_some(struct catalogue *catalogue, mcds_store *store)
     mcds_buffer values;
     mcds_request requests[ARRAYS_AT_ONCE];
     mcds_batch batch = {.requests = requests, .independent = true, .values = &values};
-    mcds__buffer_init(&values, catalogue->env, ARRAYS_AT_ONCE * VALUE_MAX);
+    mcds__buffer_init(&values, catalogue->env, ARRAYS_AT_ONCE * TOMBSTONE_MAX);
     for (struct doubtful *array = catalogue->arrays;
          array != NULL && batch.count < ARRAYS_AT_ONCE; array = array->next)
         requests[batch.count++] = (mcds_request){.command = MCDS_GET,

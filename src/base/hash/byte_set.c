@@ -2,8 +2,8 @@
 #include "base/hash/byte_set.h"
 
 #include <assert.h>
-#include <string.h>
 
+#include "base/buffer.h"
 #include "base/environment.h"
 #include "base/hash/siphash.h"
 
@@ -26,8 +26,7 @@ void mcds__byte_set_free(struct mcds__byte_set *set)
 static bool byte_set_is_same(const struct mcds__byte_entry *entry, mcds_bytes bytes,
                              uint64_t hash)
 {
-    return entry->hash == hash && entry->bytes.length == bytes.length &&
-           (bytes.length == 0 || memcmp(entry->bytes.data, bytes.data, bytes.length) == 0);
+    return entry->hash == hash && mcds__bytes_same(entry->bytes, bytes);
 }
 
 /* The entry of the string, or the free entry for it. */

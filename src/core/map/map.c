@@ -9,9 +9,6 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 
-/* A child's value, or a rewritten one; no store has larger values. */
-#define VALUE_MAX ((size_t)1 << 27)
-
 /* An entry of the tables of depths: the depth; whether a key was seen there, else it is assumed;
  * and whether the split above it has ended, which implies that. */
 #define DEPTH_BITS 31
@@ -211,7 +208,7 @@ bool mcds__map_is_depth_assumed(const struct mcds__map *map, uint64_t hash)
     return map->flat == 0 && !is_seen(entry_of(map, hash, &bits));
 }
 
-/* The same, if the tables are those of this life: a reply of another life may come late. */
+/* set_entries, if the tables are those of this life: a reply of another life may come late. */
 static void set_entries_of(struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t of,
                            uint8_t entry, uint32_t keep)
 {
@@ -272,7 +269,7 @@ struct mcds__map_scratch *mcds__map_get_scratch(struct mcds__map_scratch **scrat
         return *scratch;
     *scratch = mcds__allocate(env, sizeof **scratch);
     for (uint32_t i = 0; *scratch != NULL && i < MCDS__MAP_CAPACITY; i++)
-        mcds__buffer_init(&(*scratch)->values[i], env, VALUE_MAX);
+        mcds__buffer_init(&(*scratch)->values[i], env, MCDS__VALUES_MAX);
     return *scratch;
 }
 

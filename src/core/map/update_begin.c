@@ -6,7 +6,6 @@
 #include "base/environment.h"
 #include "core/map/sequence.h"
 
-#define RECORD_MAX ((size_t)1 << 27)
 /* To load all elements costs as much as to load a few times only those of one element. */
 #define SHARED_FROM 4
 
@@ -38,7 +37,7 @@ bool mcds__map_update_begin(struct mcds__map_update *update, struct mcds__map *m
     update->making.place = &update->place;
     int64_t wall_ns = mcds__wall_ns(map->env);
     update->time_ms = wall_ns / NS_PER_MS;
-    mcds__buffer_init_in(&update->record, map->env, RECORD_MAX, update->record_scratch,
+    mcds__buffer_init_in(&update->record, map->env, MCDS__VALUES_MAX, update->record_scratch,
                          sizeof update->record_scratch);
     struct mcds__map_record record = {.command = *command, .time_ms = update->time_ms};
     if (command->verb == MCDS__MAP_PUSH)

@@ -7,7 +7,6 @@
  *              added up, SURVEY again where a copy has changed meanwhile
  *   FOUND      add the head to servers that hold all slots again */
 #include <assert.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
@@ -116,7 +115,7 @@ static bool copy_holds(const struct mcds__replica_read *read, struct mcds__opera
 {
     mcds_bytes holds = mcds__operation_value(operation,
                                              mcds__replica_reply(&read->survey, copy, slot));
-    return holds.length == value.length && memcmp(holds.data, value.data, value.length) == 0;
+    return mcds__bytes_same(holds, value);
 }
 
 /* Whether a majority of the copies holds this state. If not, its writer may have died between the

@@ -2,8 +2,8 @@
 #include "core/replica/write.h"
 
 #include <assert.h>
-#include <string.h>
 
+#include "base/buffer.h"
 #include "base/environment.h"
 
 /* Rounds after which a missing copy is created in any case: else a majority may not be reached. */
@@ -31,8 +31,7 @@ static bool replica_write_gather(struct mcds__replica *replica, struct gathering
         gathering->alike = true;
         return true;
     }
-    gathering->alike = gathering->alike && value.length == gathering->first.length &&
-                       memcmp(value.data, gathering->first.data, value.length) == 0;
+    gathering->alike = gathering->alike && mcds__bytes_same(value, gathering->first);
     return mcds__replica_merge(&replica->state, &state);
 }
 

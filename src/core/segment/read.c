@@ -7,8 +7,6 @@
 #include "base/frame.h"
 #include "core/segment/read.h"
 
-#define VALUES_MAX ((size_t)1 << 27)
-
 enum { READ_BEGIN, READ_ASKED, READ_FIND };
 
 void mcds__segment_read_begin(struct mcds__segment_read *read, struct mcds__segments *segments,
@@ -18,7 +16,7 @@ void mcds__segment_read_begin(struct mcds__segment_read *read, struct mcds__segm
                                         .stream = stream,
                                         .want = 1,
                                         .seed = mcds__random_u64(segments->env)};
-    mcds__buffer_init(&read->values, segments->env, VALUES_MAX);
+    mcds__buffer_init(&read->values, segments->env, MCDS__VALUES_MAX);
 }
 
 void mcds__segment_read_free(struct mcds__segment_read *read)

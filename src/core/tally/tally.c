@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/environment.h"
 #include "base/number.h"
 
@@ -276,8 +277,7 @@ bool mcds__tally_is_proven(const mcds_batch *batch, const mcds_request *first,
     mcds_bytes after = mcds__reply_value(batch, second);
     return first->reply.cas.connection == second->reply.cas.connection &&
            first->reply.cas.unique == second->reply.cas.unique &&
-           before.length == after.length &&
-           (before.length == 0 || memcmp(before.data, after.data, before.length) == 0);
+           mcds__bytes_same(before, after);
 }
 
 enum mcds__step mcds__tally_drop_step(mcds_request *requests, const struct mcds__key *keys,

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "base/buffer.h"
 #include "base/frame.h"
 #include "engine/line.h"
 #include "engine/line_wait.h"
@@ -33,9 +34,8 @@ static struct mcds__window_mark *next_in_line(const struct mcds__window_mark *wi
     struct mcds__window_mark *other = (void *)((uint8_t *)next + at);
     mcds_bytes key = mcds__key_bytes(&window->mark.key);
     mcds_bytes other_key = mcds__key_bytes(&other->mark.key);
-    bool is_same = key.length == other_key.length &&
-                   memcmp(key.data, other_key.data, key.length) == 0 &&
-                   window->span == other->span && window->mark.ttl_ms == other->mark.ttl_ms;
+    bool is_same = mcds__bytes_same(key, other_key) && window->span == other->span &&
+                   window->mark.ttl_ms == other->mark.ttl_ms;
     return is_same ? other : NULL;
 }
 

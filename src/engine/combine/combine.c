@@ -5,7 +5,6 @@
 #include "engine/combine/combine.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
@@ -15,13 +14,7 @@
  * a size of 16 KB or more, and bytes beyond that must be repeated. Half of that wastes little,
  * and is far below the limit of any server. */
 #define COMBINED_MAX 8192
-/* A combined batch has the earliest deadline of its members, so no operation waits beyond its
- * own deadline. A connection with a late request is closed anyway, whichever request it was.
- * Deadlines are at most this far apart, so that no operation loses much of its time. */
-#define DEADLINES_APART_NS (100 * NS_PER_MS)
 #define REQUESTS_MAX 3
-/* The limit for values that are read; more than any store's value_max. */
-#define VALUES_MAX ((size_t)1 << 27)
 /* Memory for values beyond this is freed after use. */
 #define VALUES_KEPT 65536
 
@@ -52,12 +45,6 @@ static bool has_add(const mcds_batch *batch)
     return batch->requests[0].command == MCDS_ADD;
 }
 
-static bool combine_is_same(mcds_bytes left, mcds_bytes right)
-{
-    return left.length == right.length && (left.data == right.data || left.length == 0 ||
-                                           memcmp(left.data, right.data, left.length) == 0);
-}
-
 /* Whether the batch has the form of a combinable one; others are sent as they are. */
 static bool is_well_formed(const mcds_batch *batch)
 {
@@ -66,8 +53,8 @@ static bool is_well_formed(const mcds_batch *batch)
     for (const mcds_request *request = batch->requests; request < end_of(batch); request++) {
         bool compares = request->cas.connection != 0 &&
                         (request != append || request->cas.connection != MCDS_ANY_CONNECTION);
-        fine = fine && !compares && combine_is_same(request->key, append->key) &&
-               combine_is_same(request->route, append->route);
+        fine = fine && !compares && mcds__bytes_same(request->key, append->key) &&
+               mcds__bytes_same(request->route, append->route);
         if (request > append)
             fine = fine && request->command == MCDS_GET &&
                    (request->options & ~(uint32_t)MCDS_NO_VALUE) == 0;
@@ -106,7 +93,7 @@ static struct mcds__combined *take_combined(struct mcds__combiner *combiner)
     if (combined == NULL)
         return NULL;
     mcds__buffer_init(&combined->value, combiner->env, COMBINED_MAX);
-    mcds__buffer_init(&combined->values, combiner->env, VALUES_MAX);
+    mcds__buffer_init(&combined->values, combiner->env, MCDS__VALUES_MAX);
     combined->all = combiner->all;
     combiner->all = combined;
     return combined;
@@ -231,13 +218,12 @@ static bool goes_with(const struct mcds__combine_slot *slot, const mcds_batch *b
     if (slot->first == NULL || slot->hash != hash)
         return false;
     const mcds_request *other = append_of(slot->first);
-    int64_t apart_ns = batch->deadline_ns - slot->first->deadline_ns;
     return append->value.length + slot->length <= COMBINED_MAX &&
-           apart_ns >= -DEADLINES_APART_NS && apart_ns <= DEADLINES_APART_NS &&
+           mcds__combine_deadlines_fit(batch, slot->first) &&
            append->options == other->options && append->initial == other->initial &&
            append->cas.unique == other->cas.unique && append->flags == other->flags &&
-           append->ttl_ms == other->ttl_ms && combine_is_same(append->key, other->key) &&
-           combine_is_same(append->route, other->route);
+           append->ttl_ms == other->ttl_ms && mcds__bytes_same(append->key, other->key) &&
+           mcds__bytes_same(append->route, other->route);
 }
 
 /* The slot that the batch joins, or a new one with this batch as its first. */

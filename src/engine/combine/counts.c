@@ -6,7 +6,6 @@
 #include "engine/combine/counts.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
@@ -17,8 +16,6 @@
 #define SUM_MAX ((uint64_t)INT64_MAX)
 #define PARTS_MAX 65536
 #define PARTS_HERE 4 /* parts of a sum without memory of their own */
-/* Deadlines are at most this far apart, as in combine.c. */
-#define DEADLINES_APART_NS (100 * NS_PER_MS)
 
 struct part {
     mcds_batch *batch;
@@ -86,17 +83,6 @@ static bool is_pair(const mcds_batch *batch)
     return batch->count == 2 && !batch->independent;
 }
 
-static bool is_same_key(mcds_bytes left, mcds_bytes right)
-{
-    return left.length == right.length &&
-           (left.data == right.data || memcmp(left.data, right.data, left.length) == 0);
-}
-
-static bool is_same_value(mcds_bytes left, mcds_bytes right)
-{
-    return left.length == right.length && memcmp(left.data, right.data, left.length) == 0;
-}
-
 /* Whether the request can be a part of a sum. The number of an ADD is also stored as its delta, which
  * no store reads. */
 static bool has_number(mcds_request *request)
@@ -117,7 +103,7 @@ static bool is_count(const mcds_batch *batch)
             return false;
     if (is_pair(batch))
         return requests[0].command == MCDS_ADD && requests[1].command == MCDS_INCR &&
-               is_same_key(requests[0].key, requests[1].key);
+               mcds__bytes_same(requests[0].key, requests[1].key);
     return batch->count == 1 || batch->independent;
 }
 
@@ -131,7 +117,7 @@ static bool holds(const struct mcds__counts *counts, const struct mcds__count_sl
                   uint64_t hash, mcds_bytes key)
 {
     return slot->round == counts->round && slot->hash == hash &&
-           is_same_key(slot->first->key, key);
+           mcds__bytes_same(slot->first->key, key);
 }
 
 /* The batch that is sent for the slot. */
@@ -146,12 +132,11 @@ static bool counts_goes_with(const struct mcds__count_slot *slot, const mcds_bat
 {
     const mcds_batch *into = batch_of(slot);
     const mcds_request *own = into->requests;
-    int64_t apart_ns = batch->deadline_ns - into->deadline_ns;
     if (own->command != request->command || own->flags != request->flags ||
         own->ttl_ms != request->ttl_ms || is_pair(into) != is_pair(batch) ||
-        apart_ns < -DEADLINES_APART_NS || apart_ns > DEADLINES_APART_NS)
+        !mcds__combine_deadlines_fit(batch, into))
         return false;
-    if (is_pair(batch) && !is_same_value(own->value, request->value))
+    if (is_pair(batch) && !mcds__bytes_same(own->value, request->value))
         return false;
     uint64_t sum = own[is_pair(into)].delta;
     return sum <= SUM_MAX && request[is_pair(batch)].delta <= SUM_MAX - sum;

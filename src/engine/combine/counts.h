@@ -19,9 +19,20 @@
 #ifndef MCDS_ENGINE_COMBINE_COUNTS_H
 #define MCDS_ENGINE_COMBINE_COUNTS_H
 
+#include "base/environment.h"
 #include "mcds/backend.h"
 
 #define MCDS__COUNT_SLOTS 256
+
+/* Whether one batch may replace these two. It has the earliest deadline of its members, so no operation
+ * waits beyond its own deadline. A connection with a late request is closed anyway, whichever request
+ * it was. The deadlines are at most 100 ms apart, so that no operation loses much of its time. */
+static inline bool mcds__combine_deadlines_fit(const mcds_batch *batch, const mcds_batch *other)
+{
+    const int64_t most_ns = 100 * NS_PER_MS;
+    int64_t apart_ns = batch->deadline_ns - other->deadline_ns;
+    return apart_ns >= -most_ns && apart_ns <= most_ns;
+}
 
 struct mcds__sum;
 

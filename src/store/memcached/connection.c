@@ -20,9 +20,6 @@
 /* Distance of the first request numbers of connections: so a reply fits no other connection. */
 #define SEQUENCE_STEP 1597
 
-/* For a server that does not report its item size: more than any value that mcds accepts. */
-#define ITEM_MAX_UNKNOWN (UINT64_C(1) << 27)
-
 static const mcds_env *env_of(const struct mcds__connection *connection)
 {
     return connection->session->backend->env;
@@ -202,7 +199,7 @@ static const mcds_reason *find_fault(const struct mcds__connection *connection,
 {
     bool is_check = batch == &connection->check;
     uint64_t item_max = connection->probe_item_max > 0 ? connection->probe_item_max
-                                                       : ITEM_MAX_UNKNOWN;
+                                                       : MCDS__VALUES_MAX; /* not reported */
     if (parse == PARSE_MORE && connection->needed > item_max + MCDS__WIRE_LINE_MAX)
         return MCDS__WHY(REPLY_TOO_BIG);
     if (parse == PARSE_MORE)

@@ -12,8 +12,7 @@
 #define BUCKETS_MAX (UINT32_C(1) << 31)
 #define MOVES_PER_WRITE 4 /* two moves would keep ahead of the next growth */
 #define SWEEPS_PER_WRITE                                                                       \
-    4           /* so at most about half as many expired items as living ones remain */
-#define LINE 64 /* a cache line of the processor */
+    4 /* so at most about half as many expired items as living ones remain */
 #define PREFETCH_LINES 16 /* most values that are read end before */
 #define LARGE_ITEM 256    /* mean bytes that are worth another bucket and a prefetch */
 #define ALLOCATION_COST                                                                        \
@@ -232,7 +231,7 @@ void mcds__items_prefetch(const struct mcds__items *items, uint64_t hash)
         return;
     uintptr_t item = (uintptr_t)*bucket_of(items, (uint32_t)hash);
     for (uintptr_t i = 1; item != 0 && i < PREFETCH_LINES; i++)
-        __builtin_prefetch((const void *)(item + i * LINE));
+        __builtin_prefetch((const void *)(item + i * MCDS__PROCESSOR_LINE));
 }
 
 struct mcds__item *mcds__items_find(struct mcds__items *items, mcds_bytes key, uint64_t hash,

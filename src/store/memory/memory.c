@@ -32,8 +32,6 @@
 
 #define PEEK_CAPACITY 4096 /* of a value that is passed as a copy */
 
-#define LINE 64 /* a cache line of the processor */
-
 /* The members that a call uses are in one cache line, and adjacent lines, which the processor prefetches,
  * are not shared with a neighbour. */
 struct stripe {
@@ -42,7 +40,7 @@ struct stripe {
     uint64_t cas_next; /* a key stays in its stripe, so its tokens never repeat */
     _Atomic uint64_t
         losses; /* lost items, from 1 on; read without the mutex, and seldom written */
-    uint8_t padding[LINE];
+    uint8_t padding[MCDS__PROCESSOR_LINE];
 };
 
 struct memory {
@@ -93,12 +91,13 @@ static uint32_t choose_stripes(uint64_t bytes_max)
 static int make_stripes(struct memory *memory)
 {
     uint8_t *stripes = mcds__allocate_zero(
-        memory->env, memory->stripe_count * sizeof memory->stripes[0] + LINE);
+        memory->env, memory->stripe_count * sizeof memory->stripes[0] + MCDS__PROCESSOR_LINE);
     if (stripes == NULL)
         return mcds__fail_memory("store", NULL, NULL);
     memory->stripes_memory = stripes;
-    stripes += (LINE - (uintptr_t)stripes % LINE) % LINE;
-    assert((uintptr_t)stripes % LINE == 0);
+    stripes += (MCDS__PROCESSOR_LINE - (uintptr_t)stripes % MCDS__PROCESSOR_LINE) %
+               MCDS__PROCESSOR_LINE;
+    assert((uintptr_t)stripes % MCDS__PROCESSOR_LINE == 0);
     memory->stripes = (struct stripe *)(void *)stripes;
     struct mcds__keyspace_options options = {
         .bytes_max = memory->bytes_max / memory->stripe_count,

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/frame.h"
 #include "structures/lock/lock.h"
@@ -173,7 +174,7 @@ static int check_belongs(const struct lease_text *text, const mcds_lock *lock)
     mcds_bytes key = mcds__key_bytes(&lock->keys.lease);
     assert(text->key.length > 0 && text->key.length <= MCDS__KEY_MAX);
     uint32_t place = mcds__store_place(lock->leased.handle.store);
-    if (text->key.length != key.length || memcmp(text->key.data, key.data, key.length) != 0)
+    if (!mcds__bytes_same(text->key, key))
         return fail_other_lock(text, lock);
     if (text->store != 0 && place != 0 && text->store != place)
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_OF_OTHER_STORE), .noun = "lock",
