@@ -29,32 +29,32 @@ size_t mcds__show(char *out, size_t capacity, const char *text);
     }
 int mcds__fail_with(const mcds_error *error);
 
-/* The same with a reason: MCDS__WHY(...). */
+/* Set the error with a reason: MCDS__WHY(...). */
 #define mcds__fail_why(code, why, ...)                                                         \
     mcds__fail_for((why), &(const mcds_error){.result = (code), __VA_ARGS__})
 int mcds__fail_for(const mcds_reason *why, const mcds_error *error);
 
-/* The same with a reason that only one place can describe: a file, its owner, its mode. */
+/* Set the error with a reason that only one place can describe: a file, its owner, its mode. */
 int mcds__fail_saying(const mcds_error *error, const char *format, ...) MCDS_PRINTF(2, 3);
 
-/* The same for a store; `place` is the server or file, or NULL. */
+/* mcds__fail_saying for a store; `place` is the server or file, or NULL. */
 #define mcds__fail_at(code, why, place, ...)                                                   \
     mcds__fail_saying(MCDS__ERROR(code, why, .noun = "store", .peer = (place)), __VA_ARGS__)
 
-/* The same for a URI: `part` is the option concerned, or "uri", `given` what it has, and `allowed`
- * what it may have. */
+/* mcds__fail_saying for a URI: `part` is the option concerned, or "uri", `given` its text, and `allowed`
+ * the texts that it may have. */
 #define mcds__fail_uri(part, given, allowed, ...)                                              \
     mcds__fail_saying(MCDS__ERROR(MCDS_INVALID, BAD_URI, .noun = "store", .option = (part),    \
                                   .wanted = (allowed), .found = (given)),                      \
                       __VA_ARGS__)
 
-/* The same with the errno of a system call, if `code` is one and not a code of LMDB. */
+/* mcds__fail_saying with the errno of a system call, if `code` is one and not a code of LMDB. */
 #define mcds__fail_file(result_of, why, place, code, ...)                                      \
     mcds__fail_saying(MCDS__ERROR(result_of, why, .os_error = (code) > 0 ? (code) : 0,         \
                                   .noun = "store", .peer = (place)),                           \
                       __VA_ARGS__)
 
-/* The same with the usual cause and words of the result. */
+/* Set the error with the usual cause and words of its result. */
 int mcds__fail_plain(const mcds_error *error);
 
 /* The error of this thread, saved while calls that may fail replace it. */

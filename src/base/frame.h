@@ -20,7 +20,7 @@ size_t mcds__frame_seal(uint8_t *out, char type, uint8_t version, mcds_bytes key
 /* The payload inside a frame of this type and version. False: foreign or damaged. */
 bool mcds__frame_open(mcds_bytes value, char type, uint8_t version, mcds_bytes key,
                       mcds_bytes *payload_out);
-/* The same around numbers, 8 bytes each. */
+/* Seal and open a frame around numbers, 8 bytes each. */
 mcds_bytes mcds__frame_seal_numbers(uint8_t *out, char type, uint8_t version, mcds_bytes key,
                                     const uint64_t *numbers, size_t count);
 bool mcds__frame_open_numbers(mcds_bytes value, char type, uint8_t version, mcds_bytes key,

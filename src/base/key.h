@@ -31,7 +31,7 @@ void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits);
 void mcds__key_add_bits(struct mcds__key *key, uint64_t bits, unsigned count);
 /* Add :ELEMENT, encoded as a name is. */
 void mcds__key_add_element(struct mcds__key *key, const char *element);
-/* The same for bytes, which may have zeros. */
+/* Add : and bytes, encoded as a name is; some may be zero. */
 void mcds__key_add_bytes(struct mcds__key *key, mcds_bytes element);
 /* Add : and an element that is encoded already. */
 void mcds__key_add_encoded(struct mcds__key *key, const char *text, size_t length);

@@ -72,7 +72,8 @@ extern const struct mcds__sized_layout mcds__sized_layouts[MCDS__SIZED_COUNT];
 int mcds__sized_read(enum mcds__sized which, const void *given, void *ours);
 /* Check the size of the caller's output: MCDS_OK, or MCDS_INVALID with the sentence set. */
 int mcds__sized_check(enum mcds__sized which, const void *given);
-/* The same for a call that needs the members in the first `least` bytes, which are of version 0.1. */
+/* mcds__sized_check for a call that needs the members in the first `least` bytes, which are of version
+ * 0.1. */
 int mcds__sized_check_least(enum mcds__sized which, const void *given, size_t least);
 /* Fill *ours with the present contents of the caller's output. */
 void mcds__sized_take(enum mcds__sized which, const void *given, void *ours);

@@ -11,15 +11,15 @@
  * as nothing could be sent. */
 bool mcds__line_waits_alone(struct mcds__operation *operation, uint64_t place,
                             enum mcds__step *step_out);
-/* The same without using the place: the operation only waits for those that came before it. */
+/* Wait for the operations that came before this one, without using the place. The result is as above. */
 bool mcds__line_waits_after(struct mcds__operation *operation, uint64_t place,
                             enum mcds__step *step_out);
-/* As the first, for an operation that may have changed something: after its deadline it does not
- * wait. */
+/* mcds__line_waits_alone for an operation that may have changed something: after its deadline it does
+ * not wait. */
 bool mcds__line_waits_in_doubt(struct mcds__operation *operation, uint64_t place,
                                enum mcds__step *step_out);
-/* The same for a number of bytes, which are under way at the place until the operation sleeps or
- * ends. */
+/* Use the place together with others, for a number of bytes, which are under way there until the
+ * operation sleeps or ends. The result is as above. */
 bool mcds__line_waits(struct mcds__operation *operation, uint64_t place, size_t length,
                       enum mcds__step *step_out);
 /* The others may use the place, after this step. */

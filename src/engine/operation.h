@@ -152,8 +152,8 @@ static inline void mcds__operation_note_stored(struct mcds__operation *operation
  * the next renewal is the caller's. */
 void mcds__operation_note_visit(struct mcds__operation *operation);
 
-/* The same if a request of the batch was not sent or not answered, or if the batch must be submitted
- * again. */
+/* mcds__operation_advance, if a request of the batch was not sent or not answered, or if the batch must
+ * be submitted again. */
 enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation);
 
 /* The next step, after a batch was answered or the operation has slept. */
@@ -247,15 +247,15 @@ int mcds__operation_run(struct mcds__operation *operation);
 /* Ask for these requests, in order, within the remaining time of the operation. */
 enum mcds__step mcds__operation_ask(struct mcds__operation *operation, mcds_request *requests,
                                     uint32_t count);
-/* The same where the order does not matter. */
+/* Ask for these requests, in any order. */
 enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
                                               mcds_request *requests, uint32_t count);
-/* The same for a batch that may be repeated: its timeout is at most that of the store, and
+/* Ask for a batch that may be repeated: its timeout is at most that of the store, and
  * half of it at the first try, so that time for a second try remains after a silent loss. Sets
  * sent_ns. */
 enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count);
-/* The same for requests that append to one key, which the pipeline may send together with those
+/* Ask for repeatable requests that append to one key, which the pipeline may send together with those
  * of other operations; engine/combine/combine.h says which. */
 enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count);
@@ -308,7 +308,7 @@ enum mcds__step mcds__operation_differ(struct mcds__operation *operation,
  * obstacle is the cause; TIMEOUT: there was none, or it did not answer in time. */
 enum mcds__step mcds__operation_fail(struct mcds__operation *operation,
                                      const mcds_reply *reply);
-/* The same for requests whose effect does not matter, such as reads: never AMBIGUOUS. */
+/* mcds__operation_fail for requests whose effect does not matter, such as reads: never AMBIGUOUS. */
 enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
                                           const mcds_reply *reply);
 
@@ -329,10 +329,10 @@ bool mcds__operation_again(struct mcds__operation *operation);
  * to the one that asks. */
 enum mcds__step mcds__operation_retry(struct mcds__operation *operation,
                                       const mcds_reply *reply);
-/* The same without a maximum of tries, for waiting for another client. Sleeps at most
+/* mcds__operation_again without a maximum of tries, for waiting for another client. Sleeps at most
  * `hint_ns` if that is positive. */
 bool mcds__operation_wait(struct mcds__operation *operation, int64_t hint_ns);
-/* The same for waiting until `place` has room: in a pipeline the operation joins the line of the
+/* mcds__operation_wait, until `place` has room: in a pipeline the operation joins the line of the
  * place, and continues at the latest after hint_ns when it is the first. */
 bool mcds__operation_wait_in_line(struct mcds__operation *operation, uint64_t place,
                                   int64_t hint_ns);

@@ -29,7 +29,7 @@
 /* And no longer than this: they may be for an idle server while another is silent. A shorter time
  * would cost more: the kernel programs a timer for less than its tick. */
 #define KEEP_NS (10 * NS_PER_MS)
-/* The same for a caller that polls: it needs no timer. */
+/* How long a caller that polls keeps requests: it needs no timer. */
 #define KEEP_POLLING_NS NS_PER_MS
 #define WAITING_MAX 512 /* with so many operations in lines, the pipeline runs at once */
 /* A store that commits nothing gets so many at once: they stay in the processor's cache. */
@@ -230,7 +230,7 @@ static bool keeps_outbox(const mcds_pipeline *pipeline)
            pipeline->sent_count > BUSY_PART(pipeline->depth);
 }
 
-/* The same for a caller that polls and has started an operation since the last poll. */
+/* Whether the outbox of a caller that polls, and has started operations since, may wait for more. */
 static bool keeps_polled(mcds_pipeline *pipeline)
 {
     if (!pipeline->is_starting || pipeline->outbox_count >= pipeline->gather_count)
@@ -275,7 +275,7 @@ static void run_once(mcds_pipeline *pipeline)
     pipeline->kept = !collect(pipeline, until_ns) && keeps;
 }
 
-/* The same without waiting. True: there were replies. */
+/* Send, receive and step, without waiting. True: there were replies. */
 static bool run_now(mcds_pipeline *pipeline, bool polls)
 {
     wake_sleepers(pipeline);
@@ -284,7 +284,7 @@ static bool run_now(mcds_pipeline *pipeline, bool polls)
     return collect(pipeline, 0);
 }
 
-/* The same for a caller that waits. If all operations sleep, there is no reply to wait for. */
+/* Run once for a caller that waits. If all operations sleep, there is no reply to wait for. */
 static void run_waiting(mcds_pipeline *pipeline)
 {
     assert(pipeline->unfinished > 0);

@@ -44,8 +44,8 @@ static inline void *mcds__call_begin(struct mcds__operation *own,
     return operation;
 }
 
-/* The same with its other members zero, which takes time: for calls that are rare, or of many round
- * trips. */
+/* mcds__call_begin, with the other members zero, which takes time: for calls that are rare, or of many
+ * round trips. */
 static inline void *mcds__call_begin_zero(struct mcds__operation *own,
                                           const struct mcds__operation_kind *kind,
                                           struct mcds__handle *handle,

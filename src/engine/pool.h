@@ -31,7 +31,7 @@ void *mcds__pool_take(struct mcds__pool *pool, struct mcds__handle *handle, size
  * mcds__pool_release. */
 struct mcds__handle *mcds__pool_give(struct mcds__pool *pool, void *operation);
 void mcds__pool_release(struct mcds__pool *pool, struct mcds__handle *handle);
-/* The same for an operation that owns memory, which is freed or kept. */
+/* mcds__pool_give for an operation that owns memory, which is freed or kept. */
 struct mcds__handle *mcds__pool_end(struct mcds__pool *pool, struct mcds__operation *operation);
 /* End the sleep of the operation with this tag. It still gets the replies to its requests.
  * False: none has the tag. */

@@ -173,7 +173,7 @@ bool mcds__sim_add_servers(mcds_sim *sim, uint32_t count);
 void mcds__sim_close_servers(mcds_sim *sim);
 /* All keys vanish, and cas tokens start at 1 again. */
 void mcds__sim_server_restart(mcds_sim *sim, uint32_t server);
-/* The same, and every connection to it breaks. */
+/* mcds__sim_server_restart, and every connection to the server breaks. */
 void mcds__sim_restart(mcds_sim *sim, uint32_t server);
 /* Of the first server. False: the key was missing. */
 bool mcds__sim_evict(mcds_sim *sim, mcds_bytes key);

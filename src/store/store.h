@@ -16,7 +16,7 @@ struct mcds__session;
 void mcds__store_hold(mcds_store *store);
 /* MCDS_OK, or MCDS_INVALID with the sentence set: the parent process has opened it. */
 int mcds__store_check_process(const mcds_store *store);
-/* The same, for a caller that has stored mcds__forks() while the store could be used. */
+/* mcds__store_check_process for a caller that has stored mcds__forks() while the store could be used. */
 static inline int mcds__store_check_forks(const mcds_store *store, uint64_t forks)
 {
     return forks == mcds__forks() ? MCDS_OK : mcds__store_check_process(store);

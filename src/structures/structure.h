@@ -50,7 +50,7 @@
 #define MCDS__MADE_WITH_NEEDED "a store, a name and a place for the options"
 int mcds__check_open(const char *noun, const char *verb, const mcds_store *store,
                      const char *name, const void *out, const char *needed);
-/* The same for an open, and reads its options: `given` may be NULL. */
+/* mcds__check_open for an open, which also reads its options: `given` may be NULL. */
 int mcds__read_options(const char *noun, const mcds_store *store, const char *name,
                        const void *handle_out, enum mcds__sized type, const void *given,
                        void *options_out);

@@ -8,7 +8,7 @@
 /* Continue `sum` (0 at the start) over more bytes. */
 uint32_t mcds__crc32c(uint32_t sum, const void *bytes, size_t length);
 
-/* The same on any processor; used where there is no instruction. */
+/* mcds__crc32c for any processor; used where there is no instruction. */
 uint32_t mcds__crc32c_portable(uint32_t sum, const void *bytes, size_t length);
 
 #endif

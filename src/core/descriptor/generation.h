@@ -55,7 +55,7 @@ void mcds__root_begin(struct mcds__root *root, struct mcds__generation *generati
  * version of mcds has made it; failures of reading. */
 enum mcds__step mcds__root_read_step(struct mcds__root *root,
                                      struct mcds__operation *operation);
-/* The same; creates it if it is missing, as generation `number`, or a new one for 0. After
+/* Read the root; create it if it is missing, as generation `number`, or a new one for 0. After
  * MCDS_TIMEOUT or MCDS_UNAVAILABLE it may or may not have been created. */
 enum mcds__step mcds__root_make_step(struct mcds__root *root,
                                      struct mcds__operation *operation);

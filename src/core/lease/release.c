@@ -20,7 +20,7 @@
 #include "core/lease/value.h"
 
 #define LOOKS_MAX 4
-/* The same for a reader: other readers may change the value before it. */
+/* The maximum for a reader is higher: other readers may change the value before it. */
 #define READER_LOOKS_MAX 16
 
 enum { BEGIN, DELETE, BURY, LEAVE, LOOK, GUARD };

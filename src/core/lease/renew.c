@@ -19,7 +19,7 @@
 /* Before 1.6.24 memcached may change a CAS without a write, and the connection on which the
  * token was read may be gone: each costs one more read. After this many the call backs off. */
 #define EXTENDS_MAX 4
-/* The same for a reader: other readers may change the value before it. */
+/* The maximum for a reader is higher: other readers may change the value before it. */
 #define READER_EXTENDS_MAX 16
 
 /* Extensions of exported leases are random numbers from here on, so none is equal to a count. */

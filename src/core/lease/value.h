@@ -42,7 +42,7 @@ mcds_cas_token mcds__lease_cas(const mcds_lease *lease);
 bool mcds__lease_is_ghost(const mcds_lease *lease, uint64_t extension);
 /* Empty the lease as MCDS_LEASE_INIT does. */
 void mcds__lease_clear(mcds_lease *lease);
-/* The same, recording that it was lost or may have been, and finish with `result` and why. */
+/* Empty the lease, record that it was lost or may have been, and finish with `result` and why. */
 enum mcds__step mcds__lease_end_lost(struct mcds__lease_call *call,
                                      struct mcds__operation *operation, int result,
                                      const mcds_reason *detail);

@@ -239,8 +239,9 @@ static inline void mcds__map_free_scratch(struct mcds__map_scratch **scratch,
  *   MCDS_OK         `depth` is where it is in `life`, which lives, `state` OPEN or SEALED;
  *                   where OPEN, the split above has ended
  *   MCDS_NOT_FOUND  there is no root
- *   MCDS_LOST       a key is missing that must be there: the one below `depth`, the first where
- *                   `depth` is 0 and the first is missing, or, with `lost_root`, the root
+ *   MCDS_LOST       a key is missing that must be there: the root, if `lost_root`; all keys of the
+ *                   hash, if `depth` is 0 and the key of depth 0 is missing; else the child of the
+ *                   key of `depth`, which has MOVED to its children
  *   others          failures of reading, never AMBIGUOUS */
 struct mcds__map_place {
     mcds_bytes element; /* hashed again in each life; empty: `hash` is used in all */
@@ -445,7 +446,7 @@ bool mcds__map_get_begin(struct mcds__map_get *get, struct mcds__map *map, mcds_
 enum mcds__step mcds__map_get_step(struct mcds__map_get *get,
                                    struct mcds__operation *operation);
 void mcds__map_get_free(struct mcds__map_get *get);
-/* The same without an operation, if the store can show the key at once and the key decides
+/* Get the element without an operation, if the store can show the key at once and the key decides
  * about the element. `take` gets the value in place, during this call. It must not call the
  * store, and returns false if memory is refused. Sets *result_out to MCDS_OK or MCDS_NOT_FOUND.
  * False: use an operation, which returns all other results. */

@@ -34,7 +34,8 @@ enum mcds__map_truth mcds__map_is_alive(struct mcds__map_proof *proof, struct mc
  * step is *step_out. False: this operation reads it, and then calls mcds__line_release. */
 bool mcds__map_waits_for_proof(const struct mcds__map *map, struct mcds__operation *operation,
                                enum mcds__step *step_out);
-/* The same, and then read the root with this request. Without `looks`, it has only waited. */
+/* Read the root with this request, after waiting as mcds__map_waits_for_proof does. If `looks` is false
+ * afterwards, the operation has waited, and has not asked. */
 enum mcds__step mcds__map_prove_alone(struct mcds__map_proof *proof,
                                       const struct mcds__map *map, uint64_t life,
                                       struct mcds__operation *operation, mcds_request *request);

@@ -128,7 +128,8 @@ int mcds__map_take_floor(struct mcds__map_update *update, struct mcds__operation
 bool mcds__map_waits_for_turn(struct mcds__map_update *update,
                               struct mcds__operation *operation, uint32_t depth,
                               enum mcds__step *step_out);
-/* The same while another operation of this handle reads the root. False: this one reads it. */
+/* Wait while another operation of this handle reads the root. True: the step is *step_out. False: this
+ * one reads it. */
 bool mcds__map_waits_for_root(struct mcds__map_update *update,
                               struct mcds__operation *operation, enum mcds__step *step_out);
 /* Its append to the key is in flight, or was answered. */
@@ -184,27 +185,29 @@ void mcds__map_note_fate(struct mcds__map_rewrite *rewrite, struct mcds__bucket 
  * deeper key. An open key without it has no deeper keys, but a late record may still arrive. */
 bool mcds__map_counts_nowhere(const struct mcds__map_update *update);
 
-/* The ends of an update. A failure is AMBIGUOUS while the record is in doubt. The second: with the
- * failure that the operation has. The third: with the result of this reply. The fourth: the store
- * has refused the append. The fifth: the deadline has passed: other clients rewrote the key, or the
- * store could not be reached. The sixth: the same, or this process has no memory to rewrite the
- * key. */
+/* The ends of an update, here and in `finish_done` and `finish_over`. A failure is AMBIGUOUS while the
+ * record is in doubt. */
 enum mcds__step mcds__map_finish(struct mcds__map_update *update,
                                  struct mcds__operation *operation, int result,
                                  const mcds_reason *detail);
+/* With the failure that the operation has. */
 enum mcds__step mcds__map_finish_failed(const struct mcds__map_update *update,
                                         struct mcds__operation *operation);
-/* The same after the search for its key has failed. If the key is lost and the
- * marks of moved keys hold all copies of the record, the record is void: it came after the moves. */
+/* After the search for its key has failed. If the key is lost and the marks of moved keys hold all
+ * copies of the record, the record is void: it came after the moves. */
 enum mcds__step mcds__map_finish_unlocated(struct mcds__map_update *update,
                                            struct mcds__operation *operation);
+/* With the result of this reply. */
 enum mcds__step mcds__map_fail(struct mcds__map_update *update,
                                struct mcds__operation *operation, const mcds_reply *reply);
+/* The store has refused the append. */
 enum mcds__step mcds__map_fail_append(struct mcds__map_update *update,
                                       struct mcds__operation *operation);
+/* The deadline has passed: other clients rewrote the key, or the store could not be reached. */
 enum mcds__step mcds__map_finish_waiting(struct mcds__map_update *update,
                                          struct mcds__operation *operation,
                                          const mcds_reason *detail);
+/* The deadline has passed, or this process has no memory to rewrite the key. */
 enum mcds__step mcds__map_finish_unrewritten(struct mcds__map_update *update,
                                              struct mcds__operation *operation);
 /* A pause, then another try from the beginning with the same id; or the failure of this reply. */

@@ -24,8 +24,9 @@ static const mcds_reply *making_reply(const struct mcds__segment_append *append)
     return &append->requests[append->checks].reply;
 }
 
-/* The batch may have made a segment that the count included before: it was lost. Without a reply to
- * the making, the segment's incarnation will show it. */
+/* The batch may have made a segment that the count included before: that segment was lost. If the
+ * request that makes it has no reply, the look after the append shows whether the segment has the
+ * incarnation of that request. */
 static void note_making(struct mcds__segment_append *append, const mcds_buffer *values)
 {
     const mcds_request *making = &append->requests[append->checks];

@@ -110,7 +110,7 @@ static enum mcds__step segment_blob_ask(struct mcds__segment_append *append,
     return mcds__operation_ask_repeatable(operation, scratch->requests, count);
 }
 
-/* The same bytes under the same key, so storing them twice is harmless. */
+/* Each block has the same bytes under the same key, so storing one twice is harmless. */
 enum mcds__step mcds__segment_store_blocks(struct mcds__segment_append *append,
                                            struct mcds__operation *operation)
 {

@@ -402,7 +402,7 @@ void mcds__segment_take_proof(struct mcds__segment_append *append,
 /* The present knowledge. If there is none, reads a store in this process at once. */
 enum mcds__segment_truth mcds__segment_is_alive(struct mcds__segment_append *append,
                                                 const struct mcds__operation *operation);
-/* The same, and asks for the root if necessary. DONE with MCDS_OK: `truth`; or failures. */
+/* mcds__segment_is_alive, which asks for the root if necessary. DONE with MCDS_OK: `truth`; or failures. */
 enum mcds__step mcds__segment_prove_step(struct mcds__segment_append *append,
                                          struct mcds__operation *operation);
 

@@ -93,7 +93,7 @@ enum mcds__step mcds__tally_read_step(mcds_request *requests, const struct mcds_
                                       uint32_t options, uint8_t *stage,
                                       struct mcds__operation *operation);
 
-/* The same for a number that is then stored by compare-and-set: key `i` is read by requests[i]
+/* mcds__tally_read_step for a number that is then stored by compare-and-set: key `i` is read by requests[i]
  * and by requests[count + i]. memcached may answer a read with the number before an increment
  * and the CAS token after it: an increment marks the item that it replaces with the token of
  * the new item, and a thread that is printing the old item prints both. The later of two reads

@@ -213,9 +213,9 @@ const mcds_reason *mcds__lmdb_reason(int code);
 mcds_outcome mcds__lmdb_unread(int code);
 /* Set the sentence for a file that cannot be opened, by a code of LMDB or errno.h. */
 int mcds__lmdb_fail_open(const char *path, int code);
-/* The same for one that does not exist, with create=0. */
+/* Set the sentence for a file that does not exist, with create=0. */
 int mcds__lmdb_fail_absent(const char *path);
-/* The same for a file that was removed or replaced while programs have it open. */
+/* Set the sentence for a file that was removed or replaced while programs have it open. */
 int mcds__lmdb_fail_replaced(const char *path);
 
 /* Answer without executing anything. `detail` is a constant sentence. */
@@ -230,7 +230,7 @@ void mcds__lmdb_answer_batch(const struct mcds__lmdb_file *file, mcds_batch *bat
  * a change of the map until until_ns; then ETIMEDOUT. */
 int mcds__lmdb_read_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                           struct mcds__lmdb_reader **reader_out);
-/* The same without waiting. False: it would have to wait. */
+/* mcds__lmdb_read_begin without waiting. False: it would have to wait. */
 bool mcds__lmdb_read_try(struct mcds__lmdb_file *file, struct mcds__lmdb_reader **reader_out);
 void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader);
 /* Walk over the pages of one transaction (check/pages.h). walk->is_unfinished: also where commits are made
@@ -265,7 +265,7 @@ void mcds__lmdb_unhold(struct mcds__lmdb_file *file);
  * lock is damaged, and this process does not own it. */
 int mcds__lmdb_write_lock_enter(struct mcds__lmdb_file *file, const mcds_env *env,
                                 int64_t until_ns);
-/* The same without waiting. EBUSY: another process owns the lock, or the file has none. */
+/* Take the write lock without waiting. EBUSY: another process owns it, or the file has none. */
 int mcds__lmdb_write_lock_try(struct mcds__lmdb_file *file);
 void mcds__lmdb_write_lock_leave(struct mcds__lmdb_file *file);
 /* Call with the write lock held, before and after a commit that removes or replaces items. */
@@ -294,7 +294,7 @@ int64_t mcds__lmdb_stuck_writer(struct mcds__lmdb_file *file, const mcds_env *en
 
 /* Whether writes would be lost: the file was removed, or PATH names another file. */
 bool mcds__lmdb_is_removed(const struct mcds__lmdb_file *file);
-/* The same, from a check at most 100 ms before now_ns, by the monotonic clock. */
+/* mcds__lmdb_is_removed, by a check at most 100 ms before now_ns of the monotonic clock. */
 bool mcds__lmdb_was_removed(struct mcds__lmdb_file *file, int64_t now_ns);
 /* Begin a write transaction, for one thread of this process at a time. Waits for the write lock
  * until until_ns, and without a deadline for a program that writes the file through LMDB
@@ -339,7 +339,7 @@ struct mcds__lmdb_work {
  * transaction must be aborted, and its replies discarded. */
 int mcds__lmdb_execute(struct mcds__lmdb_work *work, mcds_request *request,
                        mcds_buffer *values);
-/* The same for GET only, in a read transaction that began before now_ms. */
+/* Execute a GET in a read transaction that began before now_ms, as mcds__lmdb_execute does. */
 int mcds__lmdb_get(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader,
                    uint64_t now_ms, mcds_request *request, mcds_buffer *values);
 /* Answer a GET with MCDS_WANT_TTL without reading the clock. The value is in the map, valid until

@@ -165,9 +165,9 @@ static int settle_format(struct mcds__lmdb_file *file, const mcds_env *env, bool
     return code;
 }
 
-/* The same without writing. If a reader is paused while its transaction begins, and two commits
- * are made meanwhile, it has the number of the earlier transaction and the pages of the later
- * one. That passes on the next try; a torn copy looks so each time. */
+/* Check the format of the file without writing. If a reader is paused while its transaction begins,
+ * and two commits are made meanwhile, it has the number of the earlier transaction and the pages of
+ * the later one. That passes on the next try; a torn copy looks so each time. */
 static int look_at_format(struct mcds__lmdb_file *file, const mcds_env *env,
                           enum content *content, uint32_t *version)
 {

@@ -227,7 +227,7 @@ enum mcds__step mcds__cache_look_ask_refresh(struct mcds__cache_look *look,
     return look_ask(look, operation, MCDS__CACHE_LOOK_REFRESH);
 }
 
-/* The same bytes with a ttl that is longer than that of the claim. */
+/* Store the bytes of the item again, with a ttl that is longer than that of the claim. */
 enum mcds__step mcds__cache_look_ask_keep(struct mcds__cache_look *look,
                                           struct mcds__operation *operation, mcds_bytes bytes)
 {

@@ -63,7 +63,7 @@ enum mcds__step mcds__queue_next_step(struct mcds__queue_next *next);
 
 /* Examine a part that a claim or a look has read. */
 void mcds__queue_see_part(struct mcds__queue_next *next, mcds_bytes value, int64_t now_ms);
-/* The same, as the function `see` of the update of a claim. */
+/* mcds__queue_see_part, as the function `see` of the update of a claim. */
 void mcds__queue_see_claimed(struct mcds__map_update *update, mcds_bytes value);
 /* Take the receipt from the number of a claim. */
 void mcds__queue_set_receipt(struct mcds__queue_next *next, int64_t number);

@@ -117,7 +117,7 @@ size_t mcds__map_weight(const struct mcds__bucket *bucket, int64_t now_ms, uint3
 bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key,
                          enum mcds__map_state state, int64_t now_ms, mcds_buffer *out,
                          uint32_t *flags_out);
-/* The same for each child of a key of this depth, with the entries whose hash has its number as
+/* Write a value for each child of a key of this depth, with the entries whose hash has its number as
  * the next digit. The children have the floor of the key and are OPEN. */
 bool mcds__bucket_split(struct mcds__bucket *bucket, uint32_t depth, int64_t now_ms,
                         const struct mcds__key keys[MCDS__MAP_CHILDREN],

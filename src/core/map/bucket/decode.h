@@ -112,7 +112,8 @@ static inline bool mcds__map_is_element(mcds_bytes element)
 /* Read the members of every body up to the element, and move *at after it. */
 bool mcds__map_begin_long_record(mcds_bytes body, size_t *at, struct mcds__map_record *record);
 
-/* The same in one pass, if `below` has at most two bytes and the length of the element one. */
+/* mcds__map_begin_long_record, in one pass if `below` has at most two bytes and the length of the
+ * element one. */
 static inline bool mcds__map_begin_record(mcds_bytes body, size_t *at,
                                           struct mcds__map_record *record)
 {

@@ -136,7 +136,7 @@ bool mcds__bucket_put_varint(mcds_buffer *out, uint64_t number);
 bool mcds__bucket_put_u32(mcds_buffer *out, uint32_t number);
 bool mcds__bucket_put_u64(mcds_buffer *out, uint64_t number);
 
-/* The same into reserved space; each returns the position after its bytes. */
+/* Writing a snapshot into reserved space: each returns the position after its bytes. */
 static inline uint8_t *mcds__bucket_write_varint(uint8_t *out, uint64_t number)
 {
     for (; number >= 128; number >>= 7)

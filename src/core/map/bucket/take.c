@@ -124,7 +124,7 @@ static uint64_t scale_time(uint64_t time, uint64_t to, uint64_t from, uint64_t *
     return whole;
 }
 
-/* The same in time of another interval, rounded up. At most 2^64 - 1. */
+/* The debt of a rate in time of another interval, rounded up. At most 2^64 - 1. */
 static uint64_t debt_of(const struct mcds__take_entry *entry, uint32_t rate, int64_t at_ns,
                         uint64_t interval_ns)
 {

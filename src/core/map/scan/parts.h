@@ -42,7 +42,7 @@ uint64_t mcds__map_scan_end(uint64_t hash, uint32_t depth);
 /* Adjacent keys can have different depths. After a batch with a key that is not a leaf, plan the
  * depths of the next keys from the replies to request `number` and to those after it. */
 void mcds__map_scan_plan(struct mcds__map_scan *scan, uint32_t number);
-/* The same from the replies of mcds__map_scan_ask_parents. */
+/* Plan the depths of the next keys from the replies of mcds__map_scan_ask_parents. */
 void mcds__map_scan_plan_below(struct mcds__map_scan *scan);
 /* A key of this depth was passed. */
 void mcds__map_scan_follow_plan(struct mcds__map_scan *scan, uint32_t depth);
@@ -57,7 +57,7 @@ enum mcds__step mcds__map_scan_ask(struct mcds__map_scan *scan,
  * are missing. Nothing is written, so a store that is full can be read. */
 enum mcds__step mcds__map_scan_ask_below(struct mcds__map_scan *scan,
                                          struct mcds__operation *operation, uint32_t depth);
-/* The same once more, where the child at the position, request `number` of the batch, is
+/* mcds__map_scan_ask_below once more, where the child at the position, request `number` of the batch, is
  * missing: reads of different servers have no order, so the snapshot counts for a child that
  * was missing at the previous read. Between the replies of one read, the split may have ended,
  * and the child may have been changed and lost. */

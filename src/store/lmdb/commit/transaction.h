@@ -35,7 +35,7 @@ int mcds__lmdb_attempt(struct mcds__lmdb_file *file, const mcds_env *env,
                        bool *uncertain);
 /* Revert the answers of an attempt, and what it appended. */
 void mcds__lmdb_undo_batch(mcds_batch *batch);
-/* The same of an attempt that began at `from`: what is before it was committed. */
+/* Revert the answers of an attempt that began at `from`: requests before it were committed. */
 void mcds__lmdb_undo_from(struct mcds__lmdb_place from);
 
 #endif
