@@ -164,6 +164,12 @@ void mcds__map_note_growth(struct mcds__map_update *update, const mcds_reply *lo
  * memory. */
 bool mcds__map_fill_add(struct mcds__map_update *update);
 
+/* The structure was made with the record: bring the replies into the form of such a batch. */
+void mcds__map_take_made(struct mcds__map_update *update);
+/* The structure was not made. The try does not count where another client makes it, or where the store
+ * could not be reached. */
+void mcds__map_note_unmade(struct mcds__map_update *update, bool is_other);
+
 /* The outcome of the record, from the value that was read after the append. */
 int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation *operation);
 

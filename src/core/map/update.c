@@ -1,4 +1,22 @@
-/* Map: one update. */
+/* Map: one update, a stage for each wait. Its requests: update_ask.c. How it ends: update_end.c.
+ *
+ *   stage          function                 next stage
+ *   BEGIN          map_update_begin         LOCATING, if the life is in doubt; LOOKING, if it is not
+ *                                           known that the split above has ended; else APPENDING
+ *   APPENDING      map_update_take_append   in an open key: READING_FLOOR or PROVING; sealed: HELPING;
+ *                                           moved: APPENDING, one deeper; missing: LOCATING;
+ *                                           full: CHECKING_ROOM or HELPING; refused: RESOLVING
+ *   CHECKING_ROOM  take_room_check          as APPENDING
+ *   LOCATING       map_update_locate        APPENDING; sealed: HELPING; there is no root: MAKING
+ *   LOOKING        take_around              APPENDING or LOCATING
+ *   MAKING         take_making              as APPENDING; another client makes it: BEGIN
+ *   READING_FLOOR  take_read_floor          PROVING; the key has changed: BEGIN
+ *   PROVING        take_proof               the end; the key has grown: GROWING
+ *   RESOLVING      take_rewrite             the record counts: PROVING; not known: BEGIN; else the end
+ *   HELPING        take_rewrite             BEGIN; the store refuses the rewrite: as RESOLVING
+ *   GROWING        take_rewrite             the end
+ *
+ * A transport failure: BEGIN, after a pause. Where a stage needs no wait, its function is called at once. */
 #include <assert.h>
 
 #include "base/buffer.h"
@@ -289,7 +307,6 @@ static enum mcds__step map_update_take_look(struct mcds__map_update *update,
     return map_update_go_on(update, operation, state);
 }
 
-/* The key is missing. */
 static enum mcds__step take_missing_key(struct mcds__map_update *update,
                                         struct mcds__operation *operation)
 {
@@ -389,21 +406,11 @@ static enum mcds__step take_making(struct mcds__map_update *update,
     }
     update->stage = UPDATE_BEGIN;
     if (operation->result == MCDS_OK) {
-        update->depth = update->map->flat;
-        update->key = making->scratch->keys[0];
-        update->proof = (struct mcds__map_proof){.seen = making->life.number};
-        update->looks = true;
-        mcds__map_take_making(making, &update->requests[MCDS__MAP_APPEND],
-                              &update->requests[MCDS__MAP_LOOK]);
+        mcds__map_take_made(update);
         return map_update_take_append(update, operation);
     }
     bool is_other = operation->result == MCDS_EXISTS;
-    if (is_other || making->may_repeat) /* the store has evicted nothing */
-        update->rootings--;
-    if (making->may_repeat && !is_other) {
-        assert(update->moves > 0); /* it has looked for the root */
-        update->moves--;
-    }
+    mcds__map_note_unmade(update, is_other);
     if (is_other && mcds__map_life(update->map).number != 0)
         return map_update_begin(update, operation);
     if (!is_other && !making->may_repeat)

@@ -178,6 +178,28 @@ bool mcds__map_fill_add(struct mcds__map_update *update)
     return true;
 }
 
+void mcds__map_take_made(struct mcds__map_update *update)
+{
+    const struct mcds__map_making *making = &update->making;
+    update->depth = update->map->flat;
+    update->key = making->scratch->keys[0];
+    update->proof = (struct mcds__map_proof){.seen = making->life.number};
+    update->looks = true;
+    mcds__map_take_making(making, &update->requests[MCDS__MAP_APPEND],
+                          &update->requests[MCDS__MAP_LOOK]);
+}
+
+void mcds__map_note_unmade(struct mcds__map_update *update, bool is_other)
+{
+    bool may_repeat = update->making.may_repeat;
+    if (is_other || may_repeat) /* the store has evicted nothing */
+        update->rootings--;
+    if (may_repeat && !is_other) {
+        assert(update->moves > 0); /* it has looked for the root */
+        update->moves--;
+    }
+}
+
 enum mcds__step mcds__map_check_room(struct mcds__map_update *update,
                                      struct mcds__operation *operation)
 {
