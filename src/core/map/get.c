@@ -72,8 +72,8 @@ static enum mcds__step map_get_ask_at(struct mcds__map_get *get,
 
 /* The depth is assumed: keys split at different sizes, so the key may as well be one level higher or
  * lower. Only one of the three has entries. */
-static enum mcds__step map_get_ask_around(struct mcds__map_get *get,
-                                          struct mcds__operation *operation, uint32_t depth)
+static enum mcds__step ask_around(struct mcds__map_get *get, struct mcds__operation *operation,
+                                  uint32_t depth)
 {
     assert(depth > 0 && depth < MCDS__MAP_DEPTH_MAX);
     get->depth = depth - 1;
@@ -103,7 +103,7 @@ static enum mcds__step ask_below(struct mcds__map_get *get, struct mcds__operati
 }
 
 /* Continue in this life. */
-static void map_get_set_life(struct mcds__map_get *get, const struct mcds__map_life *life)
+static void set_life(struct mcds__map_get *get, const struct mcds__map_life *life)
 {
     assert(life->number != 0);
     if (get->life.number == life->number)
@@ -141,7 +141,7 @@ static enum mcds__step map_get_locate(struct mcds__map_get *get,
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     get->place.stage = 0;
-    map_get_set_life(get, &get->place.life);
+    set_life(get, &get->place.life);
     get->proof.seen = get->life.number;
     get->depth = get->place.depth;
     assert(get->place.state == MCDS__MAP_OPEN || get->place.state == MCDS__MAP_SEALED);
@@ -390,11 +390,11 @@ static enum mcds__step map_get_begin(struct mcds__map_get *get,
     struct mcds__map_life life = mcds__map_life(get->map);
     if (life.number == 0)
         return map_get_locate(get, operation);
-    map_get_set_life(get, &life);
+    set_life(get, &life);
     uint32_t depth = mcds__map_depth(get->map, get->hash);
     return depth > 0 && depth < MCDS__MAP_DEPTH_MAX &&
                    mcds__map_is_depth_assumed(get->map, get->hash)
-               ? map_get_ask_around(get, operation, depth)
+               ? ask_around(get, operation, depth)
                : map_get_ask_at(get, operation, depth);
 }
 

@@ -61,8 +61,8 @@ static enum mcds__step map_rewrite_complete(struct mcds__map_rewrite *rewrite,
 }
 
 /* This process has no memory. */
-static enum mcds__step map_rewrite_lack_memory(struct mcds__map_rewrite *rewrite,
-                                               struct mcds__operation *operation)
+static enum mcds__step lack_memory(struct mcds__map_rewrite *rewrite,
+                                   struct mcds__operation *operation)
 {
     rewrite->lacks_memory = true;
     return map_rewrite_finish(rewrite, operation);
@@ -169,7 +169,7 @@ static enum mcds__step map_rewrite_begin(struct mcds__map_rewrite *rewrite,
         return map_rewrite_finish(rewrite, operation);
     }
     if (mcds__map_get_scratch(&rewrite->scratch, operation->env) == NULL)
-        return map_rewrite_lack_memory(rewrite, operation);
+        return lack_memory(rewrite, operation);
     mcds__map_key(map, rewrite->life.number, rewrite->hash, rewrite->depth,
                   &rewrite->scratch->keys[MCDS__MAP_PARENT]);
     rewrite->thaws = 0;
@@ -257,7 +257,7 @@ static enum mcds__step finish_split(struct mcds__map_rewrite *rewrite, struct mc
 {
     return make_children(rewrite, map, bucket, mcds__wall_ms(operation->env))
                ? ask_children(rewrite, operation)
-               : map_rewrite_lack_memory(rewrite, operation);
+               : lack_memory(rewrite, operation);
 }
 
 /* Without its mark the key stays SEALED: the next call of this handle must begin at it. */
@@ -331,7 +331,7 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
     enum mcds__map_state state = splits ? MCDS__MAP_SEALED : MCDS__MAP_OPEN;
     if (!mcds__bucket_encode(bucket, parent_key(rewrite), state, now_ms, value, &flags) ||
         (splits && !make_children(rewrite, map, bucket, now_ms)))
-        return map_rewrite_lack_memory(rewrite, operation);
+        return lack_memory(rewrite, operation);
     return ask_swap(rewrite, map, operation, flags, splits ? GROW_SEALING : GROW_COMPACTING);
 }
 
@@ -365,7 +365,7 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     if (result == MCDS_CORRUPT || result == MCDS_UNSUPPORTED)
         step = map_rewrite_refuse_value(rewrite, operation, result);
     else if (result != MCDS_OK)
-        step = map_rewrite_lack_memory(rewrite, operation);
+        step = lack_memory(rewrite, operation);
     else if (state == MCDS__MAP_SEALED)
         step = finish_split(rewrite, map, &bucket, operation);
     else if (rewrite->is_wanted || mcds__map_has_removed_much(value.length, bucket.removed) ||

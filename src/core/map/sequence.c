@@ -69,7 +69,7 @@ void mcds__map_give_number(struct mcds__map_update *update)
 }
 
 /* The place in whose line the operations of a pipeline wait. */
-static uint64_t map_sequence_place_of(const void *what)
+static uint64_t place_of(const void *what)
 {
     return (uint64_t)(uintptr_t)what;
 }
@@ -94,8 +94,7 @@ static bool wait_at(const struct mcds__map_update *update, struct mcds__operatio
         return false;
     if (update->has_asked)
         return mcds__operation_wait(operation, MCDS__MAP_REWRITE_WAIT_NS);
-    if (mcds__operation_wait_in_line(operation, map_sequence_place_of(place),
-                                     MCDS__MAP_REWRITE_WAIT_NS))
+    if (mcds__operation_wait_in_line(operation, place_of(place), MCDS__MAP_REWRITE_WAIT_NS))
         return true;
     if (operation->lines == NULL)
         return false;
@@ -115,7 +114,7 @@ bool mcds__map_waits_for_turn(struct mcds__map_update *update,
     uint32_t bytes = atomic_load_explicit(under_way, memory_order_relaxed);
     bool has_room = bytes == 0 || bytes + update->record.length <= UNDER_WAY_MAX ||
                     bytes == mcds__map_bytes_left_alone(update->map, update->hash, depth);
-    has_room = has_room && !mcds__lines_has_other(operation, map_sequence_place_of(under_way));
+    has_room = has_room && !mcds__lines_has_other(operation, place_of(under_way));
     /* An append by this handle would make its own rewriting fail. */
     bool is_growing = mcds__map_is_growing(update->map, update->hash, depth);
     if (!is_growing && (has_room || update->has_asked))
@@ -130,7 +129,7 @@ void mcds__map_take_turn(struct mcds__map_update *update, struct mcds__operation
 {
     assert(update->under_way == NULL && update->numbered);
     update->under_way = mcds__map_bytes_under_way(update->map, update->hash, update->depth);
-    operation->place = map_sequence_place_of(update->under_way);
+    operation->place = place_of(update->under_way);
     atomic_fetch_add(update->under_way, (uint32_t)update->record.length);
 }
 
@@ -150,16 +149,16 @@ bool mcds__map_waits_for_root(struct mcds__map_update *update,
 {
     _Atomic uint64_t *founder = &update->map->founder;
     uint64_t none = 0;
-    uint64_t own = map_sequence_place_of(update);
+    uint64_t own = place_of(update);
     if (!atomic_compare_exchange_strong(founder, &none, own) && none != own)
         return wait_at(update, operation, founder, step_out);
-    operation->place = map_sequence_place_of(founder);
+    operation->place = place_of(founder);
     return false;
 }
 
 void mcds__map_resign(struct mcds__map_update *update)
 {
-    uint64_t own = map_sequence_place_of(update);
+    uint64_t own = place_of(update);
     if (atomic_load_explicit(&update->map->founder, memory_order_relaxed) == own)
         atomic_store(&update->map->founder, 0); /* no other update changes its own mark */
 }

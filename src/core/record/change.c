@@ -114,8 +114,8 @@ static enum mcds__step write_root(struct mcds__record_change *change,
     return record_change_ask_write(change, operation, CHANGE_WRITING);
 }
 
-static enum mcds__step record_change_add_blocks(struct mcds__record_change *change,
-                                                struct mcds__operation *operation)
+static enum mcds__step add_blocks(struct mcds__record_change *change,
+                                  struct mcds__operation *operation)
 {
     assert(change->next.kind == MCDS__RECORD_IN_BLOCKS);
     struct mcds__record_scratch *scratch = mcds__record_get_scratch(&change->load.scratch,
@@ -248,7 +248,7 @@ static enum mcds__step record_change_erase(struct mcds__record_change *change,
     if (then == THEN_FINISH)
         return record_change_finish(change, operation, MCDS_OK, NULL);
     if (then == THEN_ADD)
-        return record_change_add_blocks(change, operation);
+        return add_blocks(change, operation);
     return load_later(change, operation);
 }
 
@@ -424,9 +424,8 @@ static enum mcds__step take_added(struct mcds__record_change *change,
     }
     assert(operation->batch.count <= change->next.blocks.count - change->next_block);
     change->next_block += operation->batch.count;
-    return change->next_block < change->next.blocks.count
-               ? record_change_add_blocks(change, operation)
-               : ask_check(change, operation);
+    return change->next_block < change->next.blocks.count ? add_blocks(change, operation)
+                                                          : ask_check(change, operation);
 }
 
 /* The tombstone of a removal needs memory, and so does a comparison in the classic protocol. */

@@ -218,8 +218,8 @@ static enum mcds__step ask_fill(struct mcds__replica_read *read,
 }
 
 /* A server may lack something because a drop has erased it, and erases the others next. */
-static enum mcds__step replica_read_take_young(struct mcds__replica_read *read,
-                                               struct mcds__operation *operation)
+static enum mcds__step take_young(struct mcds__replica_read *read,
+                                  struct mcds__operation *operation)
 {
     assert(read->stage == YOUNG);
     return mcds__replica_is_being_dropped(read->survey.replica, read->tombstones)
@@ -372,7 +372,7 @@ enum mcds__step mcds__replica_read_step(struct mcds__replica_read *read,
     case SURVEY:
         return replica_read_take_survey(read, operation);
     case YOUNG:
-        return replica_read_take_young(read, operation);
+        return take_young(read, operation);
     case FILL:
         return take_fill(read, operation);
     case TOMBSTONE:

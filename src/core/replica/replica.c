@@ -93,7 +93,7 @@ enum mcds__step mcds__replica_ask_survey(struct mcds__replica_survey *survey,
     return MCDS__ASK;
 }
 
-static bool is_answer(const mcds_reply *reply)
+static bool replica_is_answer(const mcds_reply *reply)
 {
     return reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS;
 }
@@ -103,7 +103,7 @@ const mcds_reply *mcds__replica_trouble(const struct mcds__replica_survey *surve
     const mcds_reply *found = NULL;
     uint32_t count = survey->replica->copies * (survey->replica->slots + 1);
     for (uint32_t i = 0; i < count; i++)
-        if (!is_answer(&survey->requests[i].reply) &&
+        if (!replica_is_answer(&survey->requests[i].reply) &&
             (found == NULL || mcds__is_refusal(&survey->requests[i].reply)))
             found = &survey->requests[i].reply;
     return found;
@@ -112,7 +112,7 @@ const mcds_reply *mcds__replica_trouble(const struct mcds__replica_survey *surve
 static bool has_answered(const struct mcds__replica_survey *survey, uint32_t copy)
 {
     for (uint32_t slot = 0; slot <= survey->replica->slots; slot++)
-        if (!is_answer(&mcds__replica_reply(survey, copy, slot)->reply))
+        if (!replica_is_answer(&mcds__replica_reply(survey, copy, slot)->reply))
             return false;
     return true;
 }

@@ -192,7 +192,7 @@ enum mcds__step mcds__segment_append_count(struct mcds__segment_append *append,
 }
 
 /* The count may be another than the token says. */
-static bool is_answer(const mcds_reply *reply)
+static bool segment_is_answer(const mcds_reply *reply)
 {
     return reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS ||
            reply->outcome == MCDS_OUT_EXISTS || reply->outcome == MCDS_OUT_NOT_STORED;
@@ -206,7 +206,7 @@ enum mcds__step mcds__segment_append_take_counted(struct mcds__segment_append *a
     const mcds_reply *trouble = NULL;
     bool is_written = segment_count_take_count(append, requests, operation->batch.values);
     for (uint32_t i = 1; i < MCDS__SEGMENT_COUNTING && !is_written && trouble == NULL; i++)
-        if (!is_answer(&requests[i].reply) || ++append->counting == COUNTINGS_MAX)
+        if (!segment_is_answer(&requests[i].reply) || ++append->counting == COUNTINGS_MAX)
             trouble = &requests[i].reply;
     if (!is_written && trouble == NULL)
         return mcds__segment_append_count(append, operation);

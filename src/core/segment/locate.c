@@ -160,8 +160,8 @@ static enum mcds__step segment_locate_take_trouble(struct mcds__segment_locate *
 }
 
 /* The end segment was lost, and a writer that had not seen it has made the segment again. */
-static enum mcds__step segment_locate_take_another(struct mcds__segment_locate *locate,
-                                                   struct mcds__operation *operation)
+static enum mcds__step take_another(struct mcds__segment_locate *locate,
+                                    struct mcds__operation *operation)
 {
     assert(locate->stage == LOCATE_END && locate->ended);
     locate->stage = LOCATE_BEGIN;
@@ -180,7 +180,7 @@ static enum mcds__step segment_locate_take_end(struct mcds__segment_locate *loca
         return segment_locate_take_trouble(locate, operation, &read->reply);
     operation->read = read;
     if (read->reply.outcome == MCDS_OUT_OK && read->reply.flags != MCDS__SEGMENT_END)
-        return segment_locate_take_another(locate, operation);
+        return take_another(locate, operation);
     if (read->reply.outcome == MCDS_OUT_OK &&
         !mcds__segment_is_end(read->key, mcds__operation_value(operation, read)))
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));

@@ -100,8 +100,8 @@ enum mcds__segment_truth mcds__segment_is_alive(struct mcds__segment_append *app
 }
 
 /* The reply to another operation's read of the root has not come. One that waits reads it. */
-static enum mcds__step segment_prove_alone(struct mcds__segment_append *append,
-                                           struct mcds__operation *operation)
+static enum mcds__step prove_alone(struct mcds__segment_append *append,
+                                   struct mcds__operation *operation)
 {
     enum mcds__step step;
     if (mcds__line_waits_in_doubt(operation, segment_proof_place(append), &step))
@@ -125,7 +125,7 @@ enum mcds__step mcds__segment_prove_step(struct mcds__segment_append *append,
             return mcds__operation_retry(operation, reply);
     }
     if (mcds__segment_is_alive(append, operation) == MCDS__SEGMENT_UNPROVED)
-        return segment_prove_alone(append, operation);
+        return prove_alone(append, operation);
     if (operation->line == segment_proof_place(append))
         mcds__line_release(operation);
     return mcds__operation_finish(operation, MCDS_OK);

@@ -36,7 +36,7 @@ bool mcds__tally_is_running(const mcds_env *env, uint64_t tally, uint64_t width_
     return tally >= mcds__tally_at(mcds__wall_ms(env), width_ms);
 }
 
-static uint64_t tally_memory_of(uint64_t number, uint32_t incarnation)
+static uint64_t memory_of(uint64_t number, uint32_t incarnation)
 {
     return (number & UINT32_MAX) << 32 | incarnation;
 }
@@ -46,7 +46,7 @@ bool mcds__tally_remember(struct mcds__tally_memory *memory, uint64_t number,
 {
     if (incarnation == 0)
         return false;
-    uint64_t now = tally_memory_of(number, incarnation);
+    uint64_t now = memory_of(number, incarnation);
     uint64_t seen = atomic_load_explicit(&memory->seen, memory_order_relaxed);
     if (seen == now)
         return false;

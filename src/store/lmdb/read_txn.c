@@ -35,8 +35,7 @@ static bool take_slot(struct mcds__lmdb_file *file, struct mcds__lmdb_reader **r
     return false;
 }
 
-static void lmdb_read_txn_release_slot(struct mcds__lmdb_file *file,
-                                       struct mcds__lmdb_reader *reader)
+static void release_slot(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader)
 {
     assert(reader->busy);
     reader->busy = false;
@@ -72,11 +71,11 @@ static int lmdb_read_txn_enter(struct mcds__lmdb_file *file, const mcds_env *env
     if (!take_slot(file, reader_out)) {
         code = lmdb_read_txn_wait_for_slot(file, env, until_ns, reader_out);
     } else if (file->changing) {
-        lmdb_read_txn_release_slot(file, *reader_out);
+        release_slot(file, *reader_out);
         code = lmdb_read_txn_wait_for_slot(file, env, until_ns, reader_out);
     }
     if (code == 0 && file->broken) {
-        lmdb_read_txn_release_slot(file, *reader_out);
+        release_slot(file, *reader_out);
         code = MDB_PANIC;
     }
     return code;
@@ -104,7 +103,7 @@ static int read_begin_once(struct mcds__lmdb_file *file, const mcds_env *env, in
         return code;
     code = begin_in_slot(file, reader);
     if (code != 0) {
-        lmdb_read_txn_release_slot(file, reader);
+        release_slot(file, reader);
         return code;
     }
     *reader_out = reader;
@@ -142,7 +141,7 @@ bool mcds__lmdb_read_try(struct mcds__lmdb_file *file, struct mcds__lmdb_reader 
         return false;
     if (!file->changing && !file->broken && begin_in_slot(file, *reader_out) == 0)
         return true;
-    lmdb_read_txn_release_slot(file, *reader_out);
+    release_slot(file, *reader_out);
     return false;
 }
 
@@ -150,7 +149,7 @@ void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct mcds__lmdb_reader 
 {
     assert(reader->busy && reader->txn != NULL);
     mdb_txn_reset(reader->txn);
-    lmdb_read_txn_release_slot(file, reader);
+    release_slot(file, reader);
 }
 
 static bool is_calm(const struct mcds__lmdb_file *file)

@@ -59,8 +59,7 @@ static uint32_t one_at_a_time(const void *bytes, size_t length)
     return value + (value << 15);
 }
 
-static uint32_t memcached_ketama_hash_of(enum mcds__ketama_hash hash, const void *bytes,
-                                         size_t length)
+static uint32_t hash_of(enum mcds__ketama_hash hash, const void *bytes, size_t length)
 {
     uint8_t sum[MD5_DIGEST_LENGTH] = {0};
     if (hash == MCDS__HASH_ONE_AT_A_TIME)
@@ -71,7 +70,7 @@ static uint32_t memcached_ketama_hash_of(enum mcds__ketama_hash hash, const void
 
 uint32_t mcds__ketama_key_hash(const struct mcds__ketama *ketama, mcds_bytes key)
 {
-    return memcached_ketama_hash_of(ketama->hash, key.data, key.length);
+    return hash_of(ketama->hash, key.data, key.length);
 }
 
 static uint32_t weight_of(const struct mcds__ketama_server *server)
@@ -130,8 +129,8 @@ static void add_plain_points(struct mcds__ketama *ketama,
     for (uint32_t j = 0; j < POINTS_PLAIN; j++) {
         char name[NAME_MAX_LENGTH];
         size_t length = point_name(server, j, name);
-        ketama->points[ketama->count++] = (struct point){
-            memcached_ketama_hash_of(ketama->hash, name, length), index};
+        ketama->points[ketama->count++] = (struct point){hash_of(ketama->hash, name, length),
+                                                         index};
     }
 }
 

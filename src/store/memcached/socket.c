@@ -33,7 +33,7 @@ static bool memcached_socket_fail(struct mcds__socket *sock, const mcds_reason *
     return false;
 }
 
-static const mcds_reason *memcached_socket_trouble_of(int error)
+static const mcds_reason *trouble_of(int error)
 {
     static const struct mcds__code_reason list[] = {
         {ECONNREFUSED, MCDS__WHY(CONNECTION_REFUSED)},
@@ -103,7 +103,7 @@ static bool begin_connect(struct mcds__socket *sock, int family, const struct so
     assert(sock->fd < 0 && !sock->connecting);
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return memcached_socket_fail(sock, memcached_socket_trouble_of(errno));
+        return memcached_socket_fail(sock, trouble_of(errno));
     if (family != AF_UNIX) {
         int yes = 1;
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -112,7 +112,7 @@ static bool begin_connect(struct mcds__socket *sock, int family, const struct so
     if (connect(fd, address, length) != 0 && errno != EINPROGRESS) {
         int error = errno;
         (void)close(fd);
-        return memcached_socket_fail(sock, memcached_socket_trouble_of(error));
+        return memcached_socket_fail(sock, trouble_of(error));
     }
     sock->fd = fd;
     sock->watched = READY_NOT;
@@ -208,7 +208,7 @@ static ptrdiff_t send_for_stream(void *context, const void *data, size_t length)
 static const mcds_reason *trouble_of_stream(const struct mcds__socket *sock,
                                             const mcds_reason *trouble)
 {
-    return trouble != NULL ? trouble : memcached_socket_trouble_of(sock->stream_error);
+    return trouble != NULL ? trouble : trouble_of(sock->stream_error);
 }
 
 /* The address has answered as it will for ever, or its connection has ended. */
@@ -254,7 +254,7 @@ bool mcds__socket_go_on(struct mcds__socket *sock)
     if (getsockopt(sock->fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
         error = errno;
     if (error != 0 || !begin_stream(sock))
-        return try_next(sock, memcached_socket_trouble_of(error != 0 ? error : errno));
+        return try_next(sock, trouble_of(error != 0 ? error : errno));
     if (sock->tls != NULL)
         return begin_handshake(sock);
     sock->connecting = false;
@@ -375,9 +375,9 @@ static bool receive_some(struct mcds__socket *sock, int flags)
     if (got > 0)
         in->length += (size_t)got;
     else if (got == 0)
-        (void)memcached_socket_fail(sock, memcached_socket_trouble_of(ECONNRESET));
+        (void)memcached_socket_fail(sock, trouble_of(ECONNRESET));
     else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-        (void)memcached_socket_fail(sock, memcached_socket_trouble_of(errno));
+        (void)memcached_socket_fail(sock, trouble_of(errno));
     return got > 0;
 }
 
@@ -404,8 +404,7 @@ bool mcds__socket_is_quiet(struct mcds__socket *sock)
     ssize_t got = recv(sock->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return true;
-    return memcached_socket_fail(sock, got < 0 ? memcached_socket_trouble_of(errno)
-                                               : memcached_socket_trouble_of(ECONNRESET));
+    return memcached_socket_fail(sock, got < 0 ? trouble_of(errno) : trouble_of(ECONNRESET));
 }
 
 static int milliseconds_of(int64_t timeout_ns)

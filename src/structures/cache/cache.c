@@ -122,7 +122,7 @@ int mcds__cache_check_tags(const mcds_cache *cache, const struct mcds__operation
     return result;
 }
 
-static uint32_t cache_least_ms(const mcds_cache *cache)
+static uint32_t shortest_hold_ms(const mcds_cache *cache)
 {
     return cache->ttl_early_ms > 0 ? FILL_MS_MIN_COARSE : FILL_MS_MIN;
 }
@@ -130,7 +130,7 @@ static uint32_t cache_least_ms(const mcds_cache *cache)
 int mcds__cache_check_hold(const mcds_cache *cache, const struct mcds__operation_kind *kind,
                            uint32_t hold_ms)
 {
-    uint32_t least_ms = cache_least_ms(cache);
+    uint32_t least_ms = shortest_hold_ms(cache);
     if (hold_ms >= least_ms && hold_ms <= FILL_MS_MAX)
         return MCDS_OK;
     return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, MCDS__CALL(kind, cache->handle.name),
@@ -163,7 +163,7 @@ static int check_cache_options(const char *name, const mcds_cache_options *optio
     return MCDS_OK;
 }
 
-static void cache_take_options(mcds_cache *cache, const mcds_cache_options *options)
+static void take_options(mcds_cache *cache, const mcds_cache_options *options)
 {
     cache->ttl_ms = options->ttl_ms > 0 ? options->ttl_ms : TTL_MS_DEFAULT;
     cache->stale_ms = options->stale_ms;
@@ -190,11 +190,11 @@ int mcds_cache_open(mcds_store *store, const char *name, const mcds_cache_option
     if (cache == NULL)
         return MCDS_NO_MEMORY;
     const char *ns = mcds__store_ns(store);
-    cache_take_options(cache, &own);
+    take_options(cache, &own);
     cache->ttl_early_ms = can.ttl_early_ms;
     if (cache->wait_ms == 0)
         cache->wait_ms = (uint32_t)mcds__cache_lease_ms(cache, cache->fill_ms) + WAIT_MORE_MS;
-    assert(cache->fill_ms >= cache_least_ms(cache) && cache->fill_ms <= FILL_MS_MAX);
+    assert(cache->fill_ms >= shortest_hold_ms(cache) && cache->fill_ms <= FILL_MS_MAX);
     mcds__key_begin(&cache->items, ns, MCDS__TAG_CACHE_ITEM, name);
     mcds__key_begin(&cache->refreshes, ns, MCDS__TAG_CACHE_REFRESH, name);
     mcds__key_begin(&cache->pieces, ns, MCDS__TAG_CACHE_PIECE, name);

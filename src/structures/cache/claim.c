@@ -16,7 +16,7 @@ struct cache_look {
     struct mcds__cache_look look;
 };
 
-static void cache_look_release(struct mcds__operation *operation)
+static void look_release(struct mcds__operation *operation)
 {
     mcds__cache_look_free(&((struct cache_look *)operation)->look, operation->env);
 }
@@ -38,11 +38,11 @@ static enum mcds__step step_cache_look(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind cache_look_kind = {
-    "cache", "look", sizeof(struct cache_look), step_cache_look, cache_look_release};
+    "cache", "look", sizeof(struct cache_look), step_cache_look, look_release};
 
-static int cache_look_check(const mcds_cache *cache, mcds_bytes key, const mcds_bytes *tags,
-                            size_t tag_count, uint32_t wait_ms, const mcds_value *value_out,
-                            const mcds_cache_claim *claim)
+static int look_check(const mcds_cache *cache, mcds_bytes key, const mcds_bytes *tags,
+                      size_t tag_count, uint32_t wait_ms, const mcds_value *value_out,
+                      const mcds_cache_claim *claim)
 {
     const struct mcds__given wait = {MCDS_CAUSE_OUT_OF_RANGE, "wait_ms", wait_ms, 0,
                                      WAIT_MS_MAX};
@@ -61,7 +61,7 @@ int mcds_cache_look_start(mcds_cache *cache, mcds_bytes key, const mcds_bytes *t
                           mcds_cache_claim *claim, mcds_pipeline *pipeline, uint64_t tag)
 {
     const struct mcds__start *start = MCDS__START(pipeline, tag);
-    int result = cache_look_check(cache, key, tags, tag_count, wait_ms, value_out, claim);
+    int result = look_check(cache, key, tags, tag_count, wait_ms, value_out, claim);
     if (result != MCDS_OK)
         return result;
     struct cache_look own;
@@ -94,7 +94,7 @@ struct cache_end {
     void *copy;
 };
 
-static void cache_end_release(struct mcds__operation *operation)
+static void end_release(struct mcds__operation *operation)
 {
     struct cache_end *call = (struct cache_end *)operation;
     mcds__cache_put_free(&call->put, operation->env);
@@ -108,7 +108,7 @@ static enum mcds__step step_cache_end(struct mcds__operation *operation)
 
 #define END_KIND(verb)                                                                         \
     {                                                                                          \
-        "cache", verb, sizeof(struct cache_end), step_cache_end, cache_end_release             \
+        "cache", verb, sizeof(struct cache_end), step_cache_end, end_release                   \
     }
 static const struct mcds__operation_kind cache_put_kind = END_KIND("put");
 static const struct mcds__operation_kind cache_fail_kind = END_KIND("fail");
@@ -116,7 +116,7 @@ static const struct mcds__operation_kind cache_renew_kind = END_KIND("renew");
 static const struct mcds__operation_kind cache_release_kind = END_KIND("release");
 
 /* A pipeline writes the value later, so it must not change. */
-static bool cache_end_take_value(struct cache_end *call, mcds_bytes value, bool waits)
+static bool end_take_value(struct cache_end *call, mcds_bytes value, bool waits)
 {
     assert(call->copy == NULL);
     call->put.value = value;
@@ -147,9 +147,9 @@ static bool claim_is_whole(const mcds_cache_claim *claim)
     return at == claim->tags_length && tags == claim->tag_count && tags <= MCDS__CACHE_TAGS_MAX;
 }
 
-static int cache_end_launch(mcds_cache *cache, const struct mcds__operation_kind *kind,
-                            mcds_cache_claim *claim, enum mcds__cache_end end, mcds_bytes value,
-                            const struct mcds__start *start)
+static int end_launch(mcds_cache *cache, const struct mcds__operation_kind *kind,
+                      mcds_cache_claim *claim, enum mcds__cache_end end, mcds_bytes value,
+                      const struct mcds__start *start)
 {
     int result = MCDS_OK;
     if (cache == NULL || claim == NULL || (value.data == NULL && value.length > 0))
@@ -169,7 +169,7 @@ static int cache_end_launch(mcds_cache *cache, const struct mcds__operation_kind
     call->put.cache = cache;
     call->put.claim = claim;
     call->put.end = end;
-    if (!cache_end_take_value(call, value, start == NULL)) {
+    if (!end_take_value(call, value, start == NULL)) {
         mcds__call_forget(start, call);
         return mcds__fail_memory("cache", cache->handle.name, kind->verb);
     }
@@ -184,9 +184,9 @@ int mcds_cache_put_start(mcds_cache *cache, mcds_cache_claim *claim, const mcds_
         return mcds__fail(MCDS_TOO_BIG, TOO_BIG, .noun = "cache", .verb = "put",
                           .option = "value", .wanted = "64 MB",
                           .wanted_max = MCDS__CACHE_VALUE_MAX, MCDS__FOUND(value->length));
-    return cache_end_launch(cache, &cache_put_kind, claim,
-                            value != NULL ? MCDS__CACHE_END_VALUE : MCDS__CACHE_END_NOTHING,
-                            value != NULL ? *value : none, MCDS__START(pipeline, tag));
+    return end_launch(cache, &cache_put_kind, claim,
+                      value != NULL ? MCDS__CACHE_END_VALUE : MCDS__CACHE_END_NOTHING,
+                      value != NULL ? *value : none, MCDS__START(pipeline, tag));
 }
 
 int mcds_cache_put(mcds_cache *cache, mcds_cache_claim *claim, const mcds_bytes *value)
@@ -199,8 +199,8 @@ int mcds_cache_fail_start(mcds_cache *cache, mcds_cache_claim *claim, mcds_bytes
 {
     if (sentence.length > MCDS__CACHE_SENTENCE_MAX)
         sentence.length = MCDS__CACHE_SENTENCE_MAX;
-    return cache_end_launch(cache, &cache_fail_kind, claim, MCDS__CACHE_END_FAILED, sentence,
-                            MCDS__START(pipeline, tag));
+    return end_launch(cache, &cache_fail_kind, claim, MCDS__CACHE_END_FAILED, sentence,
+                      MCDS__START(pipeline, tag));
 }
 
 int mcds_cache_fail(mcds_cache *cache, mcds_cache_claim *claim, mcds_bytes sentence)
@@ -211,8 +211,8 @@ int mcds_cache_fail(mcds_cache *cache, mcds_cache_claim *claim, mcds_bytes sente
 int mcds_cache_renew_start(mcds_cache *cache, mcds_cache_claim *claim, mcds_pipeline *pipeline,
                            uint64_t tag)
 {
-    return cache_end_launch(cache, &cache_renew_kind, claim, MCDS__CACHE_END_RENEW,
-                            (mcds_bytes){NULL, 0}, MCDS__START(pipeline, tag));
+    return end_launch(cache, &cache_renew_kind, claim, MCDS__CACHE_END_RENEW,
+                      (mcds_bytes){NULL, 0}, MCDS__START(pipeline, tag));
 }
 
 int mcds_cache_renew(mcds_cache *cache, mcds_cache_claim *claim)
@@ -223,8 +223,8 @@ int mcds_cache_renew(mcds_cache *cache, mcds_cache_claim *claim)
 int mcds_cache_release_start(mcds_cache *cache, mcds_cache_claim *claim,
                              mcds_pipeline *pipeline, uint64_t tag)
 {
-    return cache_end_launch(cache, &cache_release_kind, claim, MCDS__CACHE_END_FREE,
-                            (mcds_bytes){NULL, 0}, MCDS__START(pipeline, tag));
+    return end_launch(cache, &cache_release_kind, claim, MCDS__CACHE_END_FREE,
+                      (mcds_bytes){NULL, 0}, MCDS__START(pipeline, tag));
 }
 
 int mcds_cache_release(mcds_cache *cache, mcds_cache_claim *claim)

@@ -180,7 +180,7 @@ static enum mcds__step fetch_take_look(struct cache_fetch *fetch)
     return fetch_give(fetch, false);
 }
 
-static enum mcds__step cache_step_fetch(struct mcds__operation *operation)
+static enum mcds__step step_fetch(struct mcds__operation *operation)
 {
     struct cache_fetch *fetch = (struct cache_fetch *)operation;
     enum mcds__step step;
@@ -197,7 +197,7 @@ static enum mcds__step cache_step_fetch(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind fetch_kind = {
-    "cache", "fetch", sizeof(struct cache_fetch), cache_step_fetch, fetch_release};
+    "cache", "fetch", sizeof(struct cache_fetch), step_fetch, fetch_release};
 
 static int fetch_check(const mcds_cache *cache, mcds_bytes key, const mcds_bytes *tags,
                        size_t tag_count, mcds_cache_fill_cb fill, const mcds_value *value_out)

@@ -44,7 +44,7 @@ static enum mcds__step step_cache_forget(struct mcds__operation *operation)
 static const struct mcds__operation_kind cache_forget_kind = {
     "cache", "forget", sizeof(struct cache_forget), step_cache_forget, NULL};
 
-static struct mcds__key cache_item_key(const mcds_cache *cache, mcds_bytes key)
+static struct mcds__key item_key(const mcds_cache *cache, mcds_bytes key)
 {
     struct mcds__cache_suffix suffix = mcds__cache_suffix_of(key);
     return mcds__cache_key(&cache->items, suffix.text, suffix.length);
@@ -64,7 +64,7 @@ int mcds_cache_forget_start(mcds_cache *cache, mcds_bytes key, mcds_pipeline *pi
                                                       &cache->handle, start, &result);
     if (call == NULL)
         return result;
-    call->key = cache_item_key(cache, key);
+    call->key = item_key(cache, key);
     return mcds__call_launch(&call->base, start);
 }
 
@@ -74,13 +74,13 @@ int mcds_cache_forget(mcds_cache *cache, mcds_bytes key)
 }
 
 /* Whether the item can still be shown as stale. */
-static bool cache_item_has_stale(const struct mcds__cache_item *item, int64_t now_ms)
+static bool item_has_stale(const struct mcds__cache_item *item, int64_t now_ms)
 {
     return mcds__cache_item_answers(item) && item->shown_till_ms > item->fresh_till_ms &&
            item->shown_till_ms > now_ms;
 }
 
-static enum mcds__step cache_expire_decide(struct mcds__cache_change *call, mcds_request *write)
+static enum mcds__step expire_decide(struct mcds__cache_change *call, mcds_request *write)
 {
     struct mcds__operation *operation = &call->base;
     struct mcds__cache_item item;
@@ -91,7 +91,7 @@ static enum mcds__step cache_expire_decide(struct mcds__cache_change *call, mcds
     bool is_whole = mcds__cache_item_decode(value, call->request.key, &item);
     if (is_whole && call->doubt && item.id == call->id)
         return mcds__operation_finish(operation, MCDS_OK);
-    if (!is_whole || !cache_item_has_stale(&item, now_ms)) {
+    if (!is_whole || !item_has_stale(&item, now_ms)) {
         write->command = MCDS_DELETE;
         write->options = MCDS_MAKES_ROOM;
         return MCDS__ASK;
@@ -119,8 +119,8 @@ int mcds_cache_expire_start(mcds_cache *cache, mcds_bytes key, mcds_pipeline *pi
     int result = mcds__cache_check_key(cache, &cache_expire_kind, "key", key);
     if (result != MCDS_OK)
         return result;
-    const struct mcds__key item = cache_item_key(cache, key);
-    return mcds__cache_change_launch(cache, &cache_expire_kind, &item, 0, cache_expire_decide,
+    const struct mcds__key item = item_key(cache, key);
+    return mcds__cache_change_launch(cache, &cache_expire_kind, &item, 0, expire_decide,
                                      MCDS__START(pipeline, tag));
 }
 

@@ -19,9 +19,8 @@ static uint64_t cache_hold_ttl_ms(const struct mcds__cache_change *call, bool is
     return is_held && left_ms > 0 && (uint64_t)left_ms > ttl_ms ? (uint64_t)left_ms : ttl_ms;
 }
 
-static enum mcds__step cache_hold_set_write(struct mcds__cache_change *call,
-                                            mcds_request *write, uint64_t ttl_ms,
-                                            mcds_bytes value)
+static enum mcds__step set_write(struct mcds__cache_change *call, mcds_request *write,
+                                 uint64_t ttl_ms, mcds_bytes value)
 {
     bool is_there = call->request.reply.outcome == MCDS_OUT_OK;
     if (is_there && call->request.reply.cas.connection == 0)
@@ -52,8 +51,8 @@ static enum mcds__step cache_hold_decide(struct mcds__cache_change *call, mcds_r
     item.id = call->id = mcds__random_u64(operation->env);
     if (!mcds__cache_item_encode(&item, call->request.key, &call->bytes))
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
-    return cache_hold_set_write(call, write, cache_hold_ttl_ms(call, was_held),
-                                (mcds_bytes){call->bytes.data, call->bytes.length});
+    return set_write(call, write, cache_hold_ttl_ms(call, was_held),
+                     (mcds_bytes){call->bytes.data, call->bytes.length});
 }
 
 static const struct mcds__operation_kind cache_hold_kind = MCDS__CACHE_CHANGE_KIND("hold");
@@ -81,8 +80,7 @@ int mcds_cache_hold(mcds_cache *cache, mcds_bytes key, uint32_t hold_ms)
 
 /* After a lost reply the hold is written once more, over the present item. It makes no difference
  * whether the first write has arrived. The hold of another writer may end earlier. */
-static enum mcds__step cache_hold_tag_decide(struct mcds__cache_change *call,
-                                             mcds_request *write)
+static enum mcds__step tag_decide(struct mcds__cache_change *call, mcds_request *write)
 {
     struct mcds__operation *operation = &call->base;
     struct mcds__cache_generation *generation = &call->generation;
@@ -92,9 +90,8 @@ static enum mcds__step cache_hold_tag_decide(struct mcds__cache_change *call,
     assert(generation->state <= MCDS__CACHE_DAMAGED);
     bool has_number = was_held || generation->state == MCDS__CACHE_ALIVE;
     uint64_t number = has_number ? generation->number : mcds__random_u64(operation->env);
-    return cache_hold_set_write(
-        call, write, cache_hold_ttl_ms(call, was_held),
-        mcds__cache_generation_frame(generation, MCDS__CACHE_HELD, number));
+    return set_write(call, write, cache_hold_ttl_ms(call, was_held),
+                     mcds__cache_generation_frame(generation, MCDS__CACHE_HELD, number));
 }
 
 static const struct mcds__operation_kind cache_hold_tag_kind = MCDS__CACHE_CHANGE_KIND(
@@ -112,8 +109,8 @@ int mcds_cache_hold_tag_start(mcds_cache *cache, mcds_bytes by, uint32_t hold_ms
         return result;
     const struct mcds__cache_suffix suffix = mcds__cache_suffix_of(by);
     const struct mcds__key key = mcds__cache_key(&cache->tags, suffix.text, suffix.length);
-    return mcds__cache_change_launch(cache, &cache_hold_tag_kind, &key, hold_ms,
-                                     cache_hold_tag_decide, MCDS__START(pipeline, tag));
+    return mcds__cache_change_launch(cache, &cache_hold_tag_kind, &key, hold_ms, tag_decide,
+                                     MCDS__START(pipeline, tag));
 }
 
 int mcds_cache_hold_tag(mcds_cache *cache, mcds_bytes by, uint32_t hold_ms)

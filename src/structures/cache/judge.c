@@ -20,7 +20,7 @@ void mcds__cache_sight_take(struct mcds__cache_sight *sight, const mcds_batch *b
                       mcds__cache_item_is_newer(value, request->key);
 }
 
-static mcds_bytes cache_generation_tag(const struct mcds__cache_sight *sight, uint8_t i)
+static mcds_bytes generation_tag(const struct mcds__cache_sight *sight, uint8_t i)
 {
     const struct mcds__key *key = &sight->generations[i].key;
     assert(i > 0 && key->length > sight->tag_at);
@@ -31,22 +31,21 @@ const struct mcds__cache_generation *
 mcds__cache_sight_find(const struct mcds__cache_sight *sight, mcds_bytes tag)
 {
     for (uint8_t i = 1; i < sight->count; i++) {
-        mcds_bytes text = cache_generation_tag(sight, i);
+        mcds_bytes text = generation_tag(sight, i);
         if (text.length == tag.length && memcmp(text.data, tag.data, tag.length) == 0)
             return &sight->generations[i];
     }
     return NULL;
 }
 
-static bool cache_generation_is(const struct mcds__cache_generation *generation,
-                                uint64_t number)
+static bool generation_is(const struct mcds__cache_generation *generation, uint64_t number)
 {
     return (generation->state == MCDS__CACHE_ALIVE || generation->state == MCDS__CACHE_HELD) &&
            generation->number == number;
 }
 
 /* Whether the item has the generations that were read, so that it is not forgotten. */
-static bool cache_item_is_current(const struct mcds__cache_sight *sight)
+static bool item_is_current(const struct mcds__cache_sight *sight)
 {
     const struct mcds__cache_item *item = &sight->item;
     size_t at = 0;
@@ -54,11 +53,11 @@ static bool cache_item_is_current(const struct mcds__cache_sight *sight)
     mcds_bytes text;
     uint64_t number;
     assert(sight->asked >= 1 && sight->asked <= sight->count);
-    if (!cache_generation_is(&sight->generations[0], item->generation))
+    if (!generation_is(&sight->generations[0], item->generation))
         return false;
     while (mcds__cache_tag_next(item->tags, &at, &text, &number)) {
         const struct mcds__cache_generation *generation = mcds__cache_sight_find(sight, text);
-        if (generation == NULL || !cache_generation_is(generation, number))
+        if (generation == NULL || !generation_is(generation, number))
             return false;
         if (generation - sight->generations < sight->asked)
             found++;
@@ -74,7 +73,7 @@ bool mcds__cache_sight_stores(const struct mcds__cache_sight *sight)
     return true;
 }
 
-static bool cache_sight_is_held(const struct mcds__cache_sight *sight)
+static bool sight_is_held(const struct mcds__cache_sight *sight)
 {
     for (uint8_t i = 0; i < sight->count; i++)
         if (sight->generations[i].state == MCDS__CACHE_HELD)
@@ -104,12 +103,12 @@ static enum mcds__cache_verdict cache_judge_answer(const struct mcds__cache_sigh
 {
     const struct mcds__cache_item *item = &sight->item;
     assert(sight->is_whole && mcds__cache_item_answers(item));
-    if (item->id == sight->lost_id || !cache_item_is_current(sight))
+    if (item->id == sight->lost_id || !item_is_current(sight))
         return item->held ? MCDS__CACHE_IS_HELD : MCDS__CACHE_IS_VOID;
     if (now_ms >= item->shown_till_ms)
         return item->held ? MCDS__CACHE_IS_HELD : MCDS__CACHE_IS_ENDED;
     int64_t left_ms = item->fresh_till_ms - now_ms;
-    if (cache_sight_is_held(sight))
+    if (sight_is_held(sight))
         return left_ms > 0 ? MCDS__CACHE_IS_FRESH : MCDS__CACHE_IS_KEPT;
     return left_ms > mcds__cache_early_ms(item) ? MCDS__CACHE_IS_FRESH : MCDS__CACHE_IS_STALE;
 }
@@ -126,7 +125,7 @@ static enum mcds__cache_verdict cache_judge_failure(const struct mcds__cache_sig
 {
     if (mcds__cache_failure_is_over(&sight->item, now_ms))
         return MCDS__CACHE_IS_VOID;
-    return cache_item_is_current(sight) ? MCDS__CACHE_IS_FAILED : MCDS__CACHE_IS_VOID;
+    return item_is_current(sight) ? MCDS__CACHE_IS_FAILED : MCDS__CACHE_IS_VOID;
 }
 
 enum mcds__cache_verdict mcds__cache_judge(const struct mcds__cache_sight *sight,

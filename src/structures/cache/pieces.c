@@ -38,7 +38,7 @@ void mcds__cache_transfer_free(struct mcds__cache_transfer *transfer, const mcds
     transfer->scratch = NULL;
 }
 
-static uint32_t cache_piece_count(const struct mcds__cache_pieces *pieces)
+static uint32_t piece_count(const struct mcds__cache_pieces *pieces)
 {
     uint64_t count = (pieces->length + pieces->piece_length - 1) / pieces->piece_length;
     assert(count > 0 && count <= MCDS__CACHE_VALUE_MAX);
@@ -46,13 +46,12 @@ static uint32_t cache_piece_count(const struct mcds__cache_pieces *pieces)
 }
 
 /* Ask for the next pieces: GET, or SET of their part of `value`. */
-static enum mcds__step cache_transfer_ask(struct mcds__cache_transfer *transfer,
-                                          struct mcds__operation *operation,
-                                          mcds_command command, mcds_bytes value,
-                                          uint64_t ttl_ms)
+static enum mcds__step transfer_ask(struct mcds__cache_transfer *transfer,
+                                    struct mcds__operation *operation, mcds_command command,
+                                    mcds_bytes value, uint64_t ttl_ms)
 {
     const struct mcds__cache_pieces *pieces = &transfer->pieces;
-    uint32_t all = cache_piece_count(pieces);
+    uint32_t all = piece_count(pieces);
     uint32_t count = 0;
     if (transfer->scratch == NULL)
         transfer->scratch = mcds__allocate(operation->env, sizeof *transfer->scratch);
@@ -84,14 +83,14 @@ static enum mcds__step cache_transfer_ask(struct mcds__cache_transfer *transfer,
 }
 
 /* Whether the value that was read is the one that was stored. */
-static bool cache_transfer_is_whole(const struct mcds__cache_transfer *transfer)
+static bool transfer_is_whole(const struct mcds__cache_transfer *transfer)
 {
     return transfer->held.length == transfer->pieces.length &&
            mcds__crc32c(0, transfer->held.data, transfer->held.length) == transfer->pieces.sum;
 }
 
-static enum mcds__step cache_transfer_take_read(struct mcds__cache_transfer *transfer,
-                                                struct mcds__operation *operation)
+static enum mcds__step transfer_take_read(struct mcds__cache_transfer *transfer,
+                                          struct mcds__operation *operation)
 {
     uint32_t count = operation->batch.count;
     transfer->is_asked = false;
@@ -108,19 +107,19 @@ static enum mcds__step cache_transfer_take_read(struct mcds__cache_transfer *tra
             return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     }
     transfer->next += count;
-    if (transfer->next == cache_piece_count(&transfer->pieces))
-        return mcds__operation_finish(
-            operation, cache_transfer_is_whole(transfer) ? MCDS_OK : MCDS_NOT_FOUND);
+    if (transfer->next == piece_count(&transfer->pieces))
+        return mcds__operation_finish(operation,
+                                      transfer_is_whole(transfer) ? MCDS_OK : MCDS_NOT_FOUND);
     mcds__operation_renew(operation);
-    return cache_transfer_ask(transfer, operation, MCDS_GET, (mcds_bytes){NULL, 0}, 0);
+    return transfer_ask(transfer, operation, MCDS_GET, (mcds_bytes){NULL, 0}, 0);
 }
 
 enum mcds__step mcds__cache_transfer_read_step(struct mcds__cache_transfer *transfer,
                                                struct mcds__operation *operation)
 {
     if (transfer->is_asked)
-        return cache_transfer_take_read(transfer, operation);
-    return cache_transfer_ask(transfer, operation, MCDS_GET, (mcds_bytes){NULL, 0}, 0);
+        return transfer_take_read(transfer, operation);
+    return transfer_ask(transfer, operation, MCDS_GET, (mcds_bytes){NULL, 0}, 0);
 }
 
 enum mcds__step mcds__cache_transfer_write_step(struct mcds__cache_transfer *transfer,
@@ -135,9 +134,9 @@ enum mcds__step mcds__cache_transfer_write_step(struct mcds__cache_transfer *tra
         if (trouble != NULL)
             return mcds__operation_retry(operation, trouble);
         transfer->next += count;
-        if (transfer->next == cache_piece_count(&transfer->pieces))
+        if (transfer->next == piece_count(&transfer->pieces))
             return mcds__operation_finish(operation, MCDS_OK);
         mcds__operation_renew(operation);
     }
-    return cache_transfer_ask(transfer, operation, MCDS_SET, value, ttl_ms);
+    return transfer_ask(transfer, operation, MCDS_SET, value, ttl_ms);
 }

@@ -17,7 +17,7 @@ struct cache_bump {
     mcds_request request;
 };
 
-static enum mcds__step cache_bump_take(struct cache_bump *call)
+static enum mcds__step bump_take(struct cache_bump *call)
 {
     struct mcds__operation *operation = &call->base;
     const mcds_reply *reply = &call->request.reply;
@@ -35,7 +35,7 @@ static enum mcds__step step_cache_bump(struct mcds__operation *operation)
 {
     struct cache_bump *call = (struct cache_bump *)operation;
     if (call->is_asked)
-        return cache_bump_take(call);
+        return bump_take(call);
     call->is_asked = true;
     call->request = (mcds_request){.command = MCDS_DELETE,
                                    .options = MCDS_MAKES_ROOM,
@@ -56,8 +56,8 @@ static const struct mcds__operation_kind cache_clear_kind = {
 static const struct mcds__operation_kind cache_drop_kind = {
     "cache", "drop", sizeof(struct cache_bump), step_cache_bump, NULL};
 
-static int cache_bump_launch(mcds_cache *cache, const struct mcds__operation_kind *kind,
-                             const struct mcds__key *key, const struct mcds__start *start)
+static int bump_launch(mcds_cache *cache, const struct mcds__operation_kind *kind,
+                       const struct mcds__key *key, const struct mcds__start *start)
 {
     int result = MCDS_OK;
     struct cache_bump own;
@@ -81,7 +81,7 @@ int mcds_cache_forget_tag_start(mcds_cache *cache, mcds_bytes by, mcds_pipeline 
         return result;
     const struct mcds__cache_suffix suffix = mcds__cache_suffix_of(by);
     const struct mcds__key key = mcds__cache_key(&cache->tags, suffix.text, suffix.length);
-    return cache_bump_launch(cache, &cache_forget_tag_kind, &key, MCDS__START(pipeline, tag));
+    return bump_launch(cache, &cache_forget_tag_kind, &key, MCDS__START(pipeline, tag));
 }
 
 int mcds_cache_forget_tag(mcds_cache *cache, mcds_bytes by)
@@ -93,8 +93,8 @@ int mcds_cache_clear_start(mcds_cache *cache, mcds_pipeline *pipeline, uint64_t 
 {
     if (cache == NULL)
         return mcds__fail_missing("cache", "clear", "a cache");
-    return cache_bump_launch(cache, &cache_clear_kind, &cache->generation,
-                             MCDS__START(pipeline, tag));
+    return bump_launch(cache, &cache_clear_kind, &cache->generation,
+                       MCDS__START(pipeline, tag));
 }
 
 int mcds_cache_clear(mcds_cache *cache)
@@ -106,8 +106,7 @@ int mcds_cache_drop_start(mcds_cache *cache, mcds_pipeline *pipeline, uint64_t t
 {
     if (cache == NULL)
         return mcds__fail_missing("cache", "drop", "a cache");
-    return cache_bump_launch(cache, &cache_drop_kind, &cache->generation,
-                             MCDS__START(pipeline, tag));
+    return bump_launch(cache, &cache_drop_kind, &cache->generation, MCDS__START(pipeline, tag));
 }
 
 int mcds_cache_drop(mcds_cache *cache)

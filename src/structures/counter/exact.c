@@ -58,7 +58,7 @@ static int result_of_add(const mcds_counter *counter, const struct mcds__replica
     }
 }
 
-static enum mcds__step counter_exact_step_flush(struct mcds__operation *operation)
+static enum mcds__step step_flush(struct mcds__operation *operation)
 {
     struct counter_flush *flush = (struct counter_flush *)operation;
     if (flush->overflows)
@@ -71,17 +71,15 @@ static enum mcds__step counter_exact_step_flush(struct mcds__operation *operatio
     return step;
 }
 
-static void counter_exact_release_flush(struct mcds__operation *operation)
+static void release_flush(struct mcds__operation *operation)
 {
     mcds__replica_flush_end(&((struct counter_flush *)operation)->flush);
 }
 
 static const struct mcds__operation_kind flush_kind = {
-    "counter", "flush", sizeof(struct counter_flush), counter_exact_step_flush,
-    counter_exact_release_flush};
+    "counter", "flush", sizeof(struct counter_flush), step_flush, release_flush};
 static const struct mcds__operation_kind add_kind = {
-    "counter", "add", sizeof(struct counter_flush), counter_exact_step_flush,
-    counter_exact_release_flush};
+    "counter", "add", sizeof(struct counter_flush), step_flush, release_flush};
 
 static struct counter_flush *begin_flush(struct counter_flush *own,
                                          const struct mcds__operation_kind *kind,

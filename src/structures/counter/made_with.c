@@ -26,8 +26,8 @@ struct counter_made_with {
 };
 
 /* Ask these servers. One that does not answer delays no other. */
-static enum mcds__step counter_made_ask(struct counter_made_with *read, uint8_t stage,
-                                        uint32_t first, uint32_t end)
+static enum mcds__step made_ask(struct counter_made_with *read, uint8_t stage, uint32_t first,
+                                uint32_t end)
 {
     assert(first < end && end <= MCDS__REPLICA_COPIES_MAX);
     read->stage = stage;
@@ -39,21 +39,21 @@ static enum mcds__step counter_made_ask(struct counter_made_with *read, uint8_t 
     return MCDS__ASK;
 }
 
-static bool counter_made_is_head(struct counter_made_with *read, const mcds_request *request)
+static bool made_is_head(struct counter_made_with *read, const mcds_request *request)
 {
     return mcds__replica_head_read(mcds__operation_value(&read->base, request), request->key,
                                    &read->copies);
 }
 
 /* The number of a counter in one key, the head of one with copies, or the settings of stripes. */
-static enum mcds__step counter_made_take_root(struct counter_made_with *read)
+static enum mcds__step made_take_root(struct counter_made_with *read)
 {
     struct mcds__operation *operation = &read->base;
     const mcds_request *request = &read->requests[0];
     const mcds_reason *detail = NULL;
     struct mcds__descriptor descriptor;
     mcds_bytes value = mcds__operation_value(operation, request);
-    if (mcds__tally_parse(value, &read->number) || counter_made_is_head(read, request))
+    if (mcds__tally_parse(value, &read->number) || made_is_head(read, request))
         return mcds__operation_finish(operation, MCDS_OK);
     int result = mcds__descriptor_open(&descriptor, value, request->reply.flags, request->key,
                                        MCDS__KIND_COUNTER, &detail);
@@ -64,7 +64,7 @@ static enum mcds__step counter_made_take_root(struct counter_made_with *read)
 
 /* The reply of a server without which it is not known that there is no counter. NULL: whatever the
  * number of copies, a majority of them is on servers that did answer. */
-static const mcds_reply *counter_made_trouble(const struct counter_made_with *read)
+static const mcds_reply *made_trouble(const struct counter_made_with *read)
 {
     const mcds_reply *trouble = NULL;
     uint32_t silent = 0;
@@ -80,22 +80,22 @@ static const mcds_reply *counter_made_trouble(const struct counter_made_with *re
     return NULL;
 }
 
-static enum mcds__step counter_made_finish(struct counter_made_with *read)
+static enum mcds__step made_finish(struct counter_made_with *read)
 {
-    const mcds_reply *trouble = counter_made_trouble(read);
+    const mcds_reply *trouble = made_trouble(read);
     read->stage = MADE_BEGIN;
     read->copies = 0;
     return trouble != NULL ? mcds__operation_retry(&read->base, trouble)
                            : mcds__operation_finish(&read->base, MCDS_NOT_FOUND);
 }
 
-static enum mcds__step counter_made_take_copies(struct counter_made_with *read)
+static enum mcds__step made_take_copies(struct counter_made_with *read)
 {
     for (uint32_t copy = 1; copy < read->servers; copy++)
         if (read->requests[copy].reply.outcome == MCDS_OUT_OK &&
-            counter_made_is_head(read, &read->requests[copy]) && read->copies > copy)
+            made_is_head(read, &read->requests[copy]) && read->copies > copy)
             return mcds__operation_finish(&read->base, MCDS_OK);
-    return counter_made_finish(read);
+    return made_finish(read);
 }
 
 static enum mcds__step counter_step_made_with(struct mcds__operation *operation)
@@ -104,14 +104,14 @@ static enum mcds__step counter_step_made_with(struct mcds__operation *operation)
     assert(read->servers >= 1 && read->servers <= MCDS__REPLICA_COPIES_MAX);
     switch (read->stage) {
     case MADE_BEGIN:
-        return counter_made_ask(read, MADE_ROOT, 0, 1);
+        return made_ask(read, MADE_ROOT, 0, 1);
     case MADE_ROOT:
         if (read->requests[0].reply.outcome == MCDS_OUT_OK)
-            return counter_made_take_root(read);
-        return read->servers > 1 ? counter_made_ask(read, MADE_COPIES, 1, read->servers)
-                                 : counter_made_finish(read);
+            return made_take_root(read);
+        return read->servers > 1 ? made_ask(read, MADE_COPIES, 1, read->servers)
+                                 : made_finish(read);
     default:
-        return counter_made_take_copies(read);
+        return made_take_copies(read);
     }
 }
 

@@ -62,15 +62,15 @@ static enum mcds__step ids_finish(struct ids_take *call, uint64_t first)
 
 /* `next` is at most this far ahead: a key is made one spread ahead of a clock that may be one spread
  * ahead of this one. */
-static int64_t ids_ahead_max(const mcds_ids *ids)
+static int64_t ahead_max(const mcds_ids *ids)
 {
     return 2 * ids->spread_ms + 1;
 }
 
 /* Wait for the times of the ids of a key that has just been found or made. */
-static void ids_begin_life(struct ids_take *call)
+static void begin_life(struct ids_take *call)
 {
-    call->left_ms = ids_ahead_max(call->ids) + WAIT_MS;
+    call->left_ms = ahead_max(call->ids) + WAIT_MS;
 }
 
 /* Others change the key: look again, until the deadline. */
@@ -91,7 +91,7 @@ static enum mcds__step ids_retry(struct ids_take *call, const mcds_reply *reply)
     return mcds__operation_retry(&call->base, reply);
 }
 
-static enum mcds__step ids_ask_key(struct ids_take *call)
+static enum mcds__step ask_key(struct ids_take *call)
 {
     mcds_bytes key = mcds__key_bytes(&call->ids->key);
     const struct mcds__ids_value mark = {.is_mark = true, .bits = call->ids->bits};
@@ -144,7 +144,7 @@ static enum mcds__step ids_range(struct ids_take *call, uint64_t next, int64_t n
     if (end - least < call->n)
         least = end > call->n ? end - call->n : 0;
     int64_t ahead_ms = mcds__ids_time_of(next, ids->bits) - now;
-    if (ahead_ms > ids_ahead_max(ids))
+    if (ahead_ms > ahead_max(ids))
         return mcds__operation_mistime(&call->base, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_IDS),
                                        ahead_ms, 2 * ids->spread_ms);
     call->first = next > least ? next : least;
@@ -171,7 +171,7 @@ static enum mcds__step ids_number(struct ids_take *call, const struct mcds__ids_
     return ids_write(call, MAKING, mcds__ids_first_of(now + ids->spread_ms + 1, ids->bits));
 }
 
-static enum mcds__step ids_fail_vanished(struct ids_take *call)
+static enum mcds__step fail_vanished(struct ids_take *call)
 {
     return mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(KEY_VANISHES));
 }
@@ -183,11 +183,11 @@ static enum mcds__step ids_missing(struct ids_take *call)
     call->is_missing = true;
     call->has_vanished = call->has_vanished || call->lives > 0 || call->has_added;
     if (!call->has_added)
-        return ids_ask_key(call);
+        return ask_key(call);
     if (mcds__is_refusal(added))
         return mcds__operation_fail(&call->base, added);
     if (call->vanished++ == VANISHED_MAX)
-        return ids_fail_vanished(call);
+        return fail_vanished(call);
     return ids_again(call);
 }
 
@@ -220,8 +220,8 @@ static enum mcds__step ids_read(struct ids_take *call)
 static enum mcds__step ids_made(struct ids_take *call)
 {
     if (call->lives++ == LIVES_MAX)
-        return ids_fail_vanished(call);
-    ids_begin_life(call);
+        return fail_vanished(call);
+    begin_life(call);
     return ids_wait(call, call->ids->spread_ms + 1);
 }
 
@@ -254,7 +254,7 @@ static enum mcds__step ids_begin(struct ids_take *call)
     assert(call->n >= 1 && call->n <= MCDS_IDS_TAKE_MAX);
     if (mcds__ids_use(call->ids, call->n, &first))
         return ids_finish(call, first);
-    return ids_ask_key(call);
+    return ask_key(call);
 }
 
 static enum mcds__step step_ids_take(struct mcds__operation *operation)
@@ -287,6 +287,6 @@ int mcds__ids_take(mcds_ids *ids, const struct mcds__operation_kind *kind, uint6
     call->ids = ids;
     call->n = n;
     call->first_out = first_out;
-    ids_begin_life(call);
+    begin_life(call);
     return mcds__call_launch(&call->base, start);
 }

@@ -62,7 +62,7 @@ static enum mcds__step check_clock(struct mcds__operation *operation, int64_t ow
                                          MCDS__WHY(CLOCK_AFTER_2190));
 }
 
-static enum mcds__step limit_fail_slow(struct mcds__operation *operation, int64_t ahead_ns)
+static enum mcds__step fail_slow(struct mcds__operation *operation, int64_t ahead_ns)
 {
     return mcds__operation_mistime(operation, MCDS_TOO_OLD, MCDS__WHY(CLOCK_BEFORE_TAKE),
                                    ahead_ns / NS_PER_MS, MCDS__TAKE_BEHIND_MS);
@@ -170,7 +170,7 @@ static enum mcds__step take_outcome(struct limit_take *call, mcds_bytes identity
         note_refusal(call, identity, outcome);
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(LIMITED));
     case MCDS__MAP_TOO_OLD:
-        return limit_fail_slow(operation, outcome->number);
+        return fail_slow(operation, outcome->number);
     case MCDS__MAP_ABSENT:
         return mcds__operation_finish(operation, MCDS_OK);
     default:
@@ -377,7 +377,7 @@ static enum mcds__step step_get(struct mcds__operation *operation)
     if ((step = check_clock(operation, own_ms)) != MCDS__NEXT)
         return step;
     if (!mcds__limit_see(call->limit, &entry, own_ms, &value, &ahead_ns))
-        return limit_fail_slow(operation, ahead_ns);
+        return fail_slow(operation, ahead_ns);
     mcds__sized_write(MCDS__SIZED_mcds_limit_value, call->value_out, &value);
     return mcds__operation_finish(operation, MCDS_OK);
 }

@@ -61,7 +61,7 @@ static enum mcds__step list_clear_go_to(struct list_clear *clear, uint8_t stage)
     return list_clear_advance(clear);
 }
 
-static void list_clear_set_end(mcds_request *request, mcds_command command)
+static void set_end(mcds_request *request, mcds_command command)
 {
     request->command = command;
     request->options = MCDS_MAKES_ROOM;
@@ -71,7 +71,7 @@ static void list_clear_set_end(mcds_request *request, mcds_command command)
 
 /* Whether the store may refuse the filling for want of room and then accept the end segment,
  * which is smaller. */
-static bool list_clear_must_fill(const struct list_clear *clear)
+static bool must_fill(const struct list_clear *clear)
 {
     const mcds_capabilities can = mcds__store_can(clear->list->handle.store);
     return !can.evicts && !can.durable && clear->locate.exists && !clear->is_filled;
@@ -85,7 +85,7 @@ static uint64_t first_below(uint64_t end)
 }
 
 /* Fills the last segments and reads whether they are full. A refusal here changes nothing. */
-static enum mcds__step list_clear_ask_filling(struct list_clear *clear)
+static enum mcds__step ask_filling(struct list_clear *clear)
 {
     const struct mcds__segments *segments = &clear->list->segments;
     struct mcds__segment_scratch *scratch = clear->scratch;
@@ -104,13 +104,12 @@ static enum mcds__step list_clear_ask_filling(struct list_clear *clear)
 }
 
 /* Adds the end segment and reads it, as the last requests of a batch. */
-static enum mcds__step list_clear_add_end(struct list_clear *clear, uint64_t end,
-                                          uint32_t count)
+static enum mcds__step add_end(struct list_clear *clear, uint64_t end, uint32_t count)
 {
     const struct mcds__segments *segments = &clear->list->segments;
     struct mcds__segment_scratch *scratch = clear->scratch;
     mcds__segment_fill_get(segments, clear->stream, scratch, count, end, 0);
-    list_clear_set_end(&scratch->requests[count++], MCDS_ADD);
+    set_end(&scratch->requests[count++], MCDS_ADD);
     mcds__segment_fill_get(segments, clear->stream, scratch, count++, end, MCDS_NO_VALUE);
     assert(count >= 2 && count <= MCDS__SEGMENT_CAPACITY);
     clear->stage = CLEAR_END;
@@ -120,7 +119,7 @@ static enum mcds__step list_clear_add_end(struct list_clear *clear, uint64_t end
 /* Fills the last segments, adds the end segment after them and reads it: in this order, so
  * that an end segment is never seen after a segment that can receive records. Where the last
  * segment is lost, missing segments get an end segment too, so that no handle makes them. */
-static enum mcds__step list_clear_ask_end(struct list_clear *clear)
+static enum mcds__step ask_end(struct list_clear *clear)
 {
     const struct mcds__segments *segments = &clear->list->segments;
     struct mcds__segment_scratch *scratch = mcds__segment_get_scratch(&clear->scratch,
@@ -130,29 +129,29 @@ static enum mcds__step list_clear_ask_end(struct list_clear *clear)
     uint32_t count = 0;
     if (scratch == NULL)
         return mcds__operation_finish(&clear->base, MCDS_NO_MEMORY);
-    if (list_clear_must_fill(clear))
-        return list_clear_ask_filling(clear);
+    if (must_fill(clear))
+        return ask_filling(clear);
     for (uint64_t segment = first_below(end); segment < end; segment++) {
         if (!found->exists) {
             mcds__segment_fill_get(segments, clear->stream, scratch, count, segment, 0);
-            list_clear_set_end(&scratch->requests[count++], MCDS_ADD);
+            set_end(&scratch->requests[count++], MCDS_ADD);
         }
         mcds__segment_fill_close(segments, clear->stream, scratch, count, segment,
                                  segment + 1 == end ? found->size : 0);
         scratch->requests[count++].options = MCDS_MAKES_ROOM;
     }
-    return list_clear_add_end(clear, end, count);
+    return add_end(clear, end, count);
 }
 
 /* An end segment ends the stream, and without compare-and-set nothing can begin another: all
  * later pushes would be refused. What the store can do is known once it has answered. */
-static bool list_clear_may_end(const struct list_clear *clear)
+static bool may_end(const struct list_clear *clear)
 {
     return clear->drops || mcds__store_can(clear->list->handle.store).compare_and_set;
 }
 
 /* Without memory for the end segment, a server that keeps all keys needs none. */
-static bool list_clear_needs_no_end(const struct list_clear *clear, const mcds_reply *refused)
+static bool needs_no_end(const struct list_clear *clear, const mcds_reply *refused)
 {
     return (refused->outcome == MCDS_OUT_NO_MEMORY ||
             refused->outcome == MCDS_OUT_NOT_STORED) &&
@@ -167,10 +166,10 @@ static enum mcds__step list_clear_take_location(struct list_clear *clear, enum m
     clear->locate.stage = 0;
     if (clear->locate.ended)
         return list_clear_go_to(clear, CLEAR_REPLACE);
-    if (!list_clear_may_end(clear))
+    if (!may_end(clear))
         return mcds__operation_explain(&clear->base, MCDS_UNSUPPORTED,
                                        MCDS__WHY(NO_COMPARE_AND_SET));
-    return list_clear_ask_end(clear);
+    return ask_end(clear);
 }
 
 /* Why a segment is not full after its filling; NULL: it is, or is missing. */
@@ -185,14 +184,14 @@ static const mcds_reply *find_trouble(const mcds_request *filling)
 }
 
 /* memcached without memory answers an append as if the segment were missing. */
-static enum mcds__step list_clear_take_filling(struct list_clear *clear)
+static enum mcds__step take_filling(struct list_clear *clear)
 {
     for (uint32_t i = 0; i < clear->base.batch.count; i += 2) {
         const mcds_reply *trouble = find_trouble(&clear->scratch->requests[i]);
         if (trouble == NULL)
             continue;
         clear->stage = CLEAR_LOCATE;
-        if (list_clear_needs_no_end(clear, trouble))
+        if (needs_no_end(clear, trouble))
             return list_clear_go_to(clear, CLEAR_REPLACE);
         if (trouble->outcome == MCDS_OUT_NOT_STORED) {
             clear->base.peer = trouble->peer;
@@ -204,7 +203,7 @@ static enum mcds__step list_clear_take_filling(struct list_clear *clear)
         return mcds__operation_fail_read(&clear->base, trouble);
     }
     clear->is_filled = true;
-    return list_clear_add_end(clear, clear->locate.segment + 1, 0);
+    return add_end(clear, clear->locate.segment + 1, 0);
 }
 
 /* The stream has ended when all segments were filled and the read shows the end segment. */
@@ -221,9 +220,8 @@ static enum mcds__step list_clear_take_end(struct list_clear *clear)
     for (uint32_t i = 0; i <= last; i++) {
         const mcds_reply *reply = &requests[i].reply;
         if (mcds__is_refusal(reply))
-            return list_clear_needs_no_end(clear, reply)
-                       ? list_clear_go_to(clear, CLEAR_REPLACE)
-                       : mcds__operation_fail(&clear->base, reply);
+            return needs_no_end(clear, reply) ? list_clear_go_to(clear, CLEAR_REPLACE)
+                                              : mcds__operation_fail(&clear->base, reply);
         if (mcds__is_transport_trouble(reply))
             trouble = reply;
     }
@@ -275,7 +273,7 @@ static uint32_t list_clear_add_segments(struct list_clear *clear)
             continue;
         mcds__segment_fill_get(&clear->list->segments, clear->stream, clear->scratch, count,
                                segment, 0);
-        list_clear_set_end(&clear->scratch->requests[count++], MCDS_SET);
+        set_end(&clear->scratch->requests[count++], MCDS_SET);
     }
     clear->from = end;
     if (!read->more && count < MCDS__SEGMENT_CAPACITY) {
@@ -345,7 +343,7 @@ static enum mcds__step list_clear_advance(struct list_clear *clear)
             clear,
             mcds__segment_locate_step(&clear->locate, &clear->list->segments, operation));
     case CLEAR_FILL:
-        return list_clear_take_filling(clear);
+        return take_filling(clear);
     case CLEAR_END:
         return list_clear_take_end(clear);
     case CLEAR_REPLACE:

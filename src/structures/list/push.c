@@ -91,7 +91,7 @@ static enum mcds__step begin_append(struct list_push *push, uint64_t generation,
                                                            : MCDS__WHY(LIST_CLEAR_IN_DOUBT));
 }
 
-static enum mcds__step list_read_root(struct list_push *push)
+static enum mcds__step read_root(struct list_push *push)
 {
     push->stage = PUSH_ROOT;
     mcds__root_begin(&push->root, &push->list->generation);
@@ -106,7 +106,7 @@ static bool may_be_in_a_lost_list(const struct list_push *push)
 }
 
 /* Finds the end of the life in which the values are or may be, or the end segment. */
-static void list_begin_locate(struct list_push *push, uint8_t stage)
+static void begin_locate(struct list_push *push, uint8_t stage)
 {
     assert(stage == PUSH_DOUBT || stage >= PUSH_JUDGE);
     push->stage = stage;
@@ -116,7 +116,7 @@ static void list_begin_locate(struct list_push *push, uint8_t stage)
 
 static enum mcds__step list_locate(struct list_push *push, uint8_t stage)
 {
-    list_begin_locate(push, stage);
+    begin_locate(push, stage);
     return step_push(&push->base);
 }
 
@@ -164,7 +164,7 @@ static enum mcds__step take_doubt(struct list_push *push, enum mcds__step step)
         return step;
     push->append.is_cleared = push->locate.ended;
     if (push->locate.ended)
-        return list_read_root(push);
+        return read_root(push);
     if (push->root.number == 0)
         return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS, MCDS__WHY(LIST_GONE));
     return use_root(push);
@@ -176,7 +176,7 @@ static enum mcds__step take_help(struct list_push *push, enum mcds__step step)
     assert(push->stage == PUSH_HELP);
     if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
-    return list_read_root(push);
+    return read_root(push);
 }
 
 static enum mcds__step list_go_on(struct list_push *push)
@@ -200,7 +200,7 @@ static enum mcds__step list_go_on(struct list_push *push)
 }
 
 /* Reads or adds the root of the life in which the values are stored. */
-static enum mcds__step list_begin_root(struct list_push *push, uint8_t stage)
+static enum mcds__step begin_root(struct list_push *push, uint8_t stage)
 {
     assert(push->append.is_in && push->append.stream != 0);
     push->stage = stage;
@@ -265,7 +265,7 @@ static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
         return step;
     push->has_made = push->has_made || mcds__root_may_be_made(&push->root);
     if (step == MCDS__SLEEP)
-        list_begin_locate(push, PUSH_PROVE);
+        begin_locate(push, PUSH_PROVE);
     if (step == MCDS__SLEEP)
         return step;
     if (push->base.result != MCDS_OK)
@@ -293,7 +293,7 @@ static enum mcds__step list_push_again(struct list_push *push)
     push->append.is_cleared = is_cleared;
     if (keeps_all)
         atomic_store(&push->list->generation.known, 0);
-    return list_read_root(push);
+    return read_root(push);
 }
 
 /* The values are stored, but their root is missing or of another life: it was cleared or dropped,
@@ -305,7 +305,7 @@ static enum mcds__step list_take_proof(struct list_push *push, enum mcds__step s
         return step;
     if (push->locate.ended || mcds__list_keeps_all(push->list))
         return list_push_again(push);
-    return push->stage == PUSH_CONFIRM ? record_use(push) : list_begin_root(push, PUSH_HEAL);
+    return push->stage == PUSH_CONFIRM ? record_use(push) : begin_root(push, PUSH_HEAL);
 }
 
 /* Another generation is current: this one was cleared, or its root was lost. If another push of
@@ -339,12 +339,12 @@ static enum mcds__step list_take_append(struct list_push *push, enum mcds__step 
         atomic_store_explicit(&push->list->generation.seen_ns, push->base.sent_ns,
                               memory_order_relaxed);
     if (push->base.result == MCDS_OK)
-        return is_used ? list_go_on(push) : list_begin_root(push, PUSH_LOOK);
+        return is_used ? list_go_on(push) : begin_root(push, PUSH_LOOK);
     if (!push->append.ended)
         return step;
     if (push->clears++ == CLEARS_MAX)
         return step;
-    return list_read_root(push);
+    return read_root(push);
 }
 
 /* Of the operations of a pipeline, the first that pushes to a life reads the root and records in it
@@ -367,7 +367,7 @@ static enum mcds__step list_begin(struct list_push *push)
     if (list_waits(push, generation, &step))
         return step;
     if (generation == 0)
-        return list_read_root(push);
+        return read_root(push);
     return begin_append(push, generation, false);
 }
 

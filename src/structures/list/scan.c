@@ -192,7 +192,7 @@ static enum mcds__step list_scan_take_root(struct list_scan *scan, enum mcds__st
 
 /* The life that this handle knew was cleared, which has left an end segment, or lost. The
  * end segments stay for a day, so a handle that saw its root longer ago does not ask. */
-static enum mcds__step list_scan_take_former(struct list_scan *scan, enum mcds__step step)
+static enum mcds__step take_former(struct list_scan *scan, enum mcds__step step)
 {
     assert(scan->stage == SCAN_FORMER && scan->former != 0);
     if (step != MCDS__DONE || scan->base.result != MCDS_OK)
@@ -226,7 +226,7 @@ static enum mcds__step list_scan_step(struct mcds__operation *operation)
     case SCAN_ROOT_AGAIN:
         return take_root_again(scan, mcds__root_read_step(&scan->root, operation));
     case SCAN_FORMER:
-        return list_scan_take_former(
+        return take_former(
             scan, mcds__segment_locate_step(&scan->locate, &scan->list->segments, operation));
     case SCAN_JUDGE:
         return list_scan_take_judgement(

@@ -33,7 +33,7 @@ static uint64_t tenure_of(const uint64_t token[2])
 }
 
 /* Lease and fence share a server, so both requests are routed by the lease's key. */
-static enum mcds__step lock_look_step(struct lock_look *look)
+static enum mcds__step look_step(struct lock_look *look)
 {
     assert(look->stage <= 1);
     return mcds__tally_read_step(look->requests, look->keys, 2, &look->keys[0], MCDS_WANT_TTL,
@@ -107,7 +107,7 @@ static enum mcds__step step_holder_get(struct mcds__operation *operation)
     struct lock_look *look = (struct lock_look *)operation;
     const mcds_reason *detail = NULL;
     mcds_lock_holder holder;
-    enum mcds__step step = lock_look_step(look);
+    enum mcds__step step = look_step(look);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     int result = lock_look_judge(look, &holder, &detail);
@@ -187,7 +187,7 @@ static enum mcds__step step_watch(struct mcds__operation *operation)
     struct lock_look *watch = (struct lock_look *)operation;
     const mcds_reason *detail = NULL;
     mcds_lock_holder holder;
-    enum mcds__step step = lock_look_step(watch);
+    enum mcds__step step = look_step(watch);
     if (step != MCDS__DONE)
         return step;
     bool is_silent = operation->result == MCDS_TIMEOUT || operation->result == MCDS_UNAVAILABLE;

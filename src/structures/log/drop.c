@@ -279,7 +279,7 @@ static enum mcds__step log_drop_begin(struct log_drop *drop, enum mcds__step ste
 
 /* Sets the tombstone before the root is erased, so that a client that finds no root knows
  * why. */
-static enum mcds__step log_drop_set_tombstone(struct log_drop *drop)
+static enum mcds__step set_tombstone(struct log_drop *drop)
 {
     drop->stage = DROP_TOMBSTONE_SET;
     drop->scratch->requests[0] = mcds__log_tombstone(drop->log, mcds__log_stem(drop->life),
@@ -288,7 +288,7 @@ static enum mcds__step log_drop_set_tombstone(struct log_drop *drop)
 }
 
 /* The drop continues when the store has no memory for the tombstone, at last without it. */
-static enum mcds__step log_drop_take_tombstone(struct log_drop *drop)
+static enum mcds__step take_tombstone(struct log_drop *drop)
 {
     const mcds_reply *reply = &drop->scratch->requests[0].reply;
     bool is_set = reply->outcome == MCDS_OUT_OK;
@@ -346,9 +346,9 @@ static enum mcds__step log_drop_step_stage(struct log_drop *drop,
     case DROP_FIND:
         return log_drop_step_find(drop);
     case DROP_TOMBSTONE:
-        return log_drop_set_tombstone(drop);
+        return set_tombstone(drop);
     case DROP_TOMBSTONE_SET:
-        return log_drop_take_tombstone(drop);
+        return take_tombstone(drop);
     default:
         return erase_root(drop);
     }

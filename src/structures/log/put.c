@@ -139,7 +139,7 @@ static bool took_too_long(const struct log_put *put)
 }
 
 /* Finds out whether the life was dropped, and which is the current one. */
-static void log_begin_next_life(struct log_put *put)
+static void begin_next_life(struct log_put *put)
 {
     put->stage = PUT_NEXT_LIFE;
     mcds__log_next_life_begin(&put->next_life, put->log, mcds__log_stem(put->life));
@@ -151,7 +151,7 @@ static enum mcds__step log_take_append(struct log_put *put, enum mcds__step step
     if (step != MCDS__DONE)
         return step;
     if (put->append.ended && put->lives++ < MCDS__LOG_LIVES_MAX) {
-        log_begin_next_life(put);
+        begin_next_life(put);
         return step_put(&put->base);
     }
     if (put->base.result != MCDS_OK)
@@ -201,7 +201,7 @@ static void add_no_life_twice(struct log_put *put)
 {
     assert(put->begin.root.number != 0);
     if (put->begin.root.number == put->life)
-        log_begin_next_life(put);
+        begin_next_life(put);
     else if (!put->begin.judges)
         put->begin.root.number = 0;
 }
@@ -225,7 +225,7 @@ static enum mcds__step log_take_root(struct log_put *put, enum mcds__step step)
     if (!put->has_made_again)
         return go_on_in(put, put->begin.root.number);
     put->has_made_again = false;
-    log_begin_next_life(put);
+    begin_next_life(put);
     return step_put(&put->base);
 }
 
@@ -242,7 +242,7 @@ static enum mcds__step take_changed_root(struct log_put *put, enum mcds__step st
         return go_on_in(put, life);
     put->stage = PUT_BEGIN;
     if (put->life != 0)
-        log_begin_next_life(put);
+        begin_next_life(put);
     else
         atomic_store(&put->log->generation.known, 0);
     return step_put(&put->base);
@@ -250,7 +250,7 @@ static enum mcds__step take_changed_root(struct log_put *put, enum mcds__step st
 
 /* The life has ended, or its root was missing. A root that the store has lost is made again; all
  * events of its life are then readable as before. */
-static enum mcds__step log_take_next_life(struct log_put *put, enum mcds__step step)
+static enum mcds__step take_next_life(struct log_put *put, enum mcds__step step)
 {
     assert(put->stage == PUT_NEXT_LIFE);
     if (step != MCDS__DONE)
@@ -302,7 +302,7 @@ static bool waits_after_others(struct log_put *put, uint64_t life, enum mcds__st
 }
 
 /* Its events get their time after it has waited: a follower of the log does not wait for them. */
-static enum mcds__step log_begin_put(struct log_put *put)
+static enum mcds__step begin_put(struct log_put *put)
 {
     enum mcds__step step;
     int64_t filed_ms;
@@ -327,13 +327,13 @@ static enum mcds__step log_step_stage(struct log_put *put, struct mcds__operatio
 {
     switch (put->stage) {
     case PUT_BEGIN:
-        return log_begin_put(put);
+        return begin_put(put);
     case PUT_LOOK:
         return log_take_root(put, mcds__log_begin_step(&put->begin, false, operation));
     case PUT_ROOT:
         return log_take_root(put, mcds__log_begin_step(&put->begin, true, operation));
     case PUT_NEXT_LIFE:
-        return log_take_next_life(put, mcds__log_next_life_step(&put->next_life, operation));
+        return take_next_life(put, mcds__log_next_life_step(&put->next_life, operation));
     case PUT_END_LIFE:
         return take_changed_root(
             put, mcds__root_change_step(&put->begin.root, operation, MCDS__ROOT_ERASE));
@@ -372,9 +372,9 @@ static int check_events(const mcds_log *log, const struct mcds__operation_kind *
                                 events, count);
 }
 
-static int log_launch_put(const struct mcds__operation_kind *kind, mcds_log *log,
-                          int64_t when_ms, const mcds_bytes *events, size_t count,
-                          size_t *put_out, const struct mcds__start *start)
+static int launch_put(const struct mcds__operation_kind *kind, mcds_log *log, int64_t when_ms,
+                      const mcds_bytes *events, size_t count, size_t *put_out,
+                      const struct mcds__start *start)
 {
     int result = check_events(log, kind, when_ms, events, count);
     if (put_out != NULL)
@@ -414,7 +414,7 @@ static int log_launch_put(const struct mcds__operation_kind *kind, mcds_log *log
 int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
                        mcds_pipeline *pipeline, uint64_t tag)
 {
-    return log_launch_put(&put_kind, log, when_ms, &event, 1, NULL, MCDS__START(pipeline, tag));
+    return launch_put(&put_kind, log, when_ms, &event, 1, NULL, MCDS__START(pipeline, tag));
 }
 
 int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_bytes event)
@@ -426,8 +426,8 @@ int mcds_log_put_many_start(mcds_log *log, int64_t when_ms, const mcds_bytes *ev
                             size_t count, size_t *put_out, mcds_pipeline *pipeline,
                             uint64_t tag)
 {
-    return log_launch_put(&put_many_kind, log, when_ms, events, count, put_out,
-                          MCDS__START(pipeline, tag));
+    return launch_put(&put_many_kind, log, when_ms, events, count, put_out,
+                      MCDS__START(pipeline, tag));
 }
 
 int mcds_log_put_many(mcds_log *log, int64_t when_ms, const mcds_bytes *events, size_t count,

@@ -52,7 +52,7 @@ enum mcds__step mcds__log_scan_take_fate(struct mcds__log_scan *scan, enum mcds_
 }
 
 /* The chunks of the range that are kept, in this life. */
-static enum mcds__step log_scan_begin(struct mcds__log_scan *scan, uint64_t life)
+static enum mcds__step scan_begin(struct mcds__log_scan *scan, uint64_t life)
 {
     mcds_log *log = scan->log;
     uint64_t stem = mcds__log_stem(life);
@@ -96,7 +96,7 @@ enum mcds__step mcds__log_scan_take_next_life(struct mcds__log_scan *scan, enum 
         scan->read.corrupt = 0;
         scan->read.is_newer = false;
         return scan->lives++ < MCDS__LOG_LIVES_MAX
-                   ? log_scan_begin(scan, next_life->begin.root.number)
+                   ? scan_begin(scan, next_life->begin.root.number)
                    : mcds__operation_finish(&scan->base, MCDS_BUSY);
     }
     if (result != MCDS_OK && result != MCDS_NOT_FOUND)
@@ -117,7 +117,7 @@ enum mcds__step mcds__log_scan_take_root(struct mcds__log_scan *scan, enum mcds_
     scan->read.recalls = true;
     scan->former = atomic_load(&log->generation.former);
     if (scan->former == 0)
-        return log_scan_begin(scan, scan->root.root.number);
+        return scan_begin(scan, scan->root.root.number);
     mcds__operation_renew(&scan->base);
     mcds__log_fate_begin(&scan->fate, log, mcds__log_stem(scan->former));
     return mcds__log_scan_go_to(scan, MCDS__SCAN_FORMER);
@@ -132,7 +132,7 @@ enum mcds__step mcds__log_scan_take_former(struct mcds__log_scan *scan, enum mcd
     mcds__segment_read_note_gaps(&scan->read, !scan->fate.was_dropped, scan->base.asked);
     scan->gaps = scan->read.gaps;
     mcds__generation_forget_former(&scan->log->generation, scan->former);
-    return log_scan_begin(scan, scan->root.root.number);
+    return scan_begin(scan, scan->root.root.number);
 }
 
 enum mcds__step mcds__log_scan_take_root_after(struct mcds__log_scan *scan,

@@ -39,7 +39,7 @@ struct once_begin {
     uint8_t claim[MCDS__ONCE_CLAIM_BYTES];
 };
 
-static enum mcds__step once_begin_ask_read(struct once_begin *call)
+static enum mcds__step ask_read(struct once_begin *call)
 {
     call->stage = ONCE_READ;
     call->requests[GET] = (mcds_request){.command = MCDS_GET,
@@ -49,7 +49,7 @@ static enum mcds__step once_begin_ask_read(struct once_begin *call)
 }
 
 /* The bytes of a claim with a token of its own. */
-static mcds_bytes once_begin_draw_claim(struct once_begin *call)
+static mcds_bytes draw_claim(struct once_begin *call)
 {
     mcds_once_run *run = call->run;
     mcds_buffer buffer;
@@ -80,7 +80,7 @@ static enum mcds__step once_begin_ask_claim(struct once_begin *call, mcds_cas_to
         .command = cas.connection != 0 ? MCDS_CAS : MCDS_ADD,
         .ttl_ms = mcds__once_claim_ttl_ms(call->once, call->once->strict),
         .key = key,
-        .value = once_begin_draw_claim(call),
+        .value = draw_claim(call),
         .cas = cas,
     };
     call->requests[GET] = (mcds_request){.command = MCDS_GET, .key = key};
@@ -209,7 +209,7 @@ static enum mcds__step step_once_begin(struct mcds__operation *operation)
     if (call->stage != ONCE_BEGIN)
         step = once_begin_take(call);
     else if (call->has_read)
-        step = once_begin_ask_read(call);
+        step = ask_read(call);
     else
         step = once_begin_ask_claim(call, (mcds_cas_token){0, 0});
     if (step == MCDS__DONE)
@@ -243,7 +243,7 @@ static int once_begin_check(const mcds_once *once, mcds_bytes key, mcds_bytes re
 }
 
 /* A run in doubt keeps its token, which its late claim has; another run gets a new one. */
-static void once_begin_take_run(struct once_begin *call, mcds_once_run *run)
+static void take_run(struct once_begin *call, mcds_once_run *run)
 {
     const char *suffix = call->key.bytes + call->once->begin.length;
     size_t length = (size_t)(call->key.length - call->once->begin.length);
@@ -279,7 +279,7 @@ int mcds_once_begin_start(mcds_once *once, mcds_bytes key, mcds_bytes request, u
     call->key = mcds__once_key(once, key);
     call->request = request.length > 0 ? mcds__hash(0, request) | 1 : 0;
     call->wait_until_ns = call->base.sent_ns + (int64_t)wait_ms * NS_PER_MS;
-    once_begin_take_run(call, run);
+    take_run(call, run);
     return mcds__call_launch(&call->base, start);
 }
 

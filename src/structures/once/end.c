@@ -122,7 +122,7 @@ static enum mcds__step once_end_take_write(struct once_end *call)
 }
 
 /* Whether what was read is of this run: of a begin in doubt, any of its claims. */
-static bool once_end_is_ours(const struct once_end *call, const struct mcds__once_value *value)
+static bool is_ours(const struct once_end *call, const struct mcds__once_value *value)
 {
     const mcds_once_run *run = call->run;
     return value->token[0] == run->token[0] &&
@@ -145,7 +145,7 @@ static enum mcds__step once_end_take_check(struct once_end *call)
         return mcds__operation_fail_read(&call->base, reply);
     mcds_bytes bytes = mcds__operation_value(&call->base, &call->request);
     if (mcds__once_decode(bytes, call->request.key, &value, &detail) != MCDS_OK ||
-        !once_end_is_ours(call, &value))
+        !is_ours(call, &value))
         return once_end_finish(call, MCDS_LOST);
     if (value.kind != MCDS__ONCE_IS_RUNNING)
         return once_end_finish(call, value.kind == call->kind ? MCDS_OK : MCDS_LOST);

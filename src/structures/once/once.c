@@ -24,7 +24,7 @@ struct mcds__key mcds__once_key(const mcds_once *once, mcds_bytes key)
 }
 
 /* The largest result that fits into a value of the store. A memcached says it when it is connected. */
-static uint64_t once_result_max(const mcds_once *once)
+static uint64_t result_max(const mcds_once *once)
 {
     const mcds_capabilities can = mcds__store_can(once->handle.store);
     assert(can.value_max > MCDS__ONCE_CLAIM_BYTES);
@@ -38,7 +38,7 @@ int mcds__once_check_result(const mcds_once *once, const struct mcds__operation_
     if (result.data == NULL && result.length > 0)
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, MCDS__CALL(kind, once->handle.name),
                           .option = "result");
-    uint64_t most = once_result_max(once);
+    uint64_t most = result_max(once);
     if (result.length > most)
         return mcds__fail(MCDS_TOO_BIG, TOO_BIG, MCDS__CALL(kind, once->handle.name),
                           .option = "result", .wanted_max = mcds__clamped(most),

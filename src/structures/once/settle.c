@@ -30,14 +30,14 @@ struct once_change {
     mcds_buffer bytes;
 };
 
-static void once_change_release(struct mcds__operation *operation)
+static void change_release(struct mcds__operation *operation)
 {
     struct once_change *call = (struct once_change *)operation;
     mcds__buffer_free(&call->result);
     mcds__buffer_free(&call->bytes);
 }
 
-static enum mcds__step once_change_ask_look(struct once_change *call)
+static enum mcds__step change_ask_look(struct once_change *call)
 {
     call->stage = CHANGE_LOOK;
     call->request = (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(&call->key)};
@@ -46,9 +46,8 @@ static enum mcds__step once_change_ask_look(struct once_change *call)
 }
 
 /* Write a FREE or the result. Without a cas token: add. `request` is that of the claim. */
-static enum mcds__step once_change_ask_write(struct once_change *call,
-                                             enum mcds__once_kind kind, uint64_t request,
-                                             mcds_cas_token cas)
+static enum mcds__step change_ask_write(struct once_change *call, enum mcds__once_kind kind,
+                                        uint64_t request, mcds_cas_token cas)
 {
     int64_t now_ms = mcds__wall_ms(call->base.env);
     bool is_done = kind == MCDS__ONCE_IS_DONE;
@@ -77,17 +76,17 @@ static enum mcds__step once_change_ask_write(struct once_change *call,
 }
 
 /* Replace what was read. */
-static enum mcds__step once_change_replace(struct once_change *call, enum mcds__once_kind kind,
-                                           uint64_t request)
+static enum mcds__step change_replace(struct once_change *call, enum mcds__once_kind kind,
+                                      uint64_t request)
 {
     mcds_cas_token cas = call->request.reply.cas;
     assert(call->stage == CHANGE_LOOK);
     return cas.connection == 0 ? mcds__operation_lack_cas(&call->base)
-                               : once_change_ask_write(call, kind, request, cas);
+                               : change_ask_write(call, kind, request, cas);
 }
 
 /* Reads the key again after a pause; NULL: others have changed the key. */
-static enum mcds__step once_change_again(struct once_change *call, const mcds_reply *trouble)
+static enum mcds__step change_again(struct once_change *call, const mcds_reply *trouble)
 {
     struct mcds__operation *operation = &call->base;
     call->stage = CHANGE_BEGIN;
@@ -99,16 +98,16 @@ static enum mcds__step once_change_again(struct once_change *call, const mcds_re
 }
 
 /* `value` is NULL if mcds did not write the value of the key. */
-static enum mcds__step once_change_forget(struct once_change *call,
-                                          const struct mcds__once_value *value)
+static enum mcds__step change_forget(struct once_change *call,
+                                     const struct mcds__once_value *value)
 {
     if (value != NULL && value->kind == MCDS__ONCE_IS_FREE)
         return mcds__operation_finish(&call->base, call->doubt ? MCDS_OK : MCDS_NOT_FOUND);
-    return once_change_replace(call, MCDS__ONCE_IS_FREE, 0);
+    return change_replace(call, MCDS__ONCE_IS_FREE, 0);
 }
 
-static enum mcds__step once_change_settle(struct once_change *call,
-                                          const struct mcds__once_value *value)
+static enum mcds__step change_settle(struct once_change *call,
+                                     const struct mcds__once_value *value)
 {
     struct mcds__operation *operation = &call->base;
     bool is_own = value->token[0] == call->token[0];
@@ -117,10 +116,10 @@ static enum mcds__step once_change_settle(struct once_change *call,
     if (value->kind == MCDS__ONCE_IS_RUNNING &&
         !mcds__once_has_vanished(value, mcds__wall_ms(operation->env)))
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(RUNNING));
-    return once_change_replace(call, MCDS__ONCE_IS_DONE, value->request);
+    return change_replace(call, MCDS__ONCE_IS_DONE, value->request);
 }
 
-static enum mcds__step once_change_take_look(struct once_change *call)
+static enum mcds__step change_take_look(struct once_change *call)
 {
     struct mcds__operation *operation = &call->base;
     const mcds_reply *reply = &call->request.reply;
@@ -128,22 +127,22 @@ static enum mcds__step once_change_take_look(struct once_change *call)
     struct mcds__once_value value;
     assert(call->request.command == MCDS_GET);
     if (mcds__is_transport_trouble(reply))
-        return once_change_again(call, reply);
+        return change_again(call, reply);
     if (reply->outcome == MCDS_OUT_MISS && call->forgets)
         return mcds__operation_finish(operation, call->doubt ? MCDS_OK : MCDS_NOT_FOUND);
     if (reply->outcome == MCDS_OUT_MISS)
-        return once_change_ask_write(call, MCDS__ONCE_IS_FREE, 0, (mcds_cas_token){0, 0});
+        return change_ask_write(call, MCDS__ONCE_IS_FREE, 0, (mcds_cas_token){0, 0});
     if (reply->outcome != MCDS_OUT_OK)
         return mcds__operation_fail_read(operation, reply);
     int result = mcds__once_decode(mcds__operation_value(operation, &call->request),
                                    call->request.key, &value, &detail);
     if (call->forgets)
-        return once_change_forget(call, result == MCDS_OK ? &value : NULL);
-    return result == MCDS_OK ? once_change_settle(call, &value)
+        return change_forget(call, result == MCDS_OK ? &value : NULL);
+    return result == MCDS_OK ? change_settle(call, &value)
                              : mcds__operation_explain(operation, result, detail);
 }
 
-static enum mcds__step once_change_take_write(struct once_change *call)
+static enum mcds__step change_take_write(struct once_change *call)
 {
     const mcds_reply *reply = &call->request.reply;
     assert(call->request.command == MCDS_ADD || call->request.command == MCDS_CAS);
@@ -151,16 +150,16 @@ static enum mcds__step once_change_take_write(struct once_change *call)
     case MCDS_OUT_OK:
         if (call->request.command == MCDS_CAS)
             return mcds__operation_finish(&call->base, MCDS_OK);
-        return once_change_ask_look(call);
+        return change_ask_look(call);
     case MCDS_OUT_MISS:
     case MCDS_OUT_EXISTS:
     case MCDS_OUT_NOT_STORED:
-        return once_change_again(call, NULL);
+        return change_again(call, NULL);
     case MCDS_OUT_UNKNOWN:
         call->doubt = call->doubt || call->request.command == MCDS_CAS;
-        return once_change_again(call, reply);
+        return change_again(call, reply);
     case MCDS_OUT_UNSENT:
-        return once_change_again(call, reply);
+        return change_again(call, reply);
     default:
         return mcds__operation_fail(&call->base, reply);
     }
@@ -172,13 +171,13 @@ static enum mcds__step step_once_change(struct mcds__operation *operation)
     enum mcds__step step;
     switch (call->stage) {
     case CHANGE_BEGIN:
-        step = once_change_ask_look(call);
+        step = change_ask_look(call);
         break;
     case CHANGE_LOOK:
-        step = once_change_take_look(call);
+        step = change_take_look(call);
         break;
     default:
-        step = once_change_take_write(call);
+        step = change_take_write(call);
     }
     if (step == MCDS__DONE)
         (void)mcds__once_end(operation, call->doubt);
@@ -186,13 +185,13 @@ static enum mcds__step step_once_change(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind once_settle_kind = {
-    "once", "settle", sizeof(struct once_change), step_once_change, once_change_release};
+    "once", "settle", sizeof(struct once_change), step_once_change, change_release};
 static const struct mcds__operation_kind once_forget_kind = {
-    "once", "forget", sizeof(struct once_change), step_once_change, once_change_release};
+    "once", "forget", sizeof(struct once_change), step_once_change, change_release};
 
-static int once_change_launch(mcds_once *once, const struct mcds__operation_kind *kind,
-                              mcds_bytes key, int32_t code, mcds_bytes bytes,
-                              const struct mcds__start *start)
+static int change_launch(mcds_once *once, const struct mcds__operation_kind *kind,
+                         mcds_bytes key, int32_t code, mcds_bytes bytes,
+                         const struct mcds__start *start)
 {
     if (once == NULL)
         return mcds__fail_missing("once", kind->verb, "a handle");
@@ -223,8 +222,8 @@ static int once_change_launch(mcds_once *once, const struct mcds__operation_kind
 int mcds_once_settle_start(mcds_once *once, mcds_bytes key, int32_t code, mcds_bytes result,
                            mcds_pipeline *pipeline, uint64_t tag)
 {
-    return once_change_launch(once, &once_settle_kind, key, code, result,
-                              MCDS__START(pipeline, tag));
+    return change_launch(once, &once_settle_kind, key, code, result,
+                         MCDS__START(pipeline, tag));
 }
 
 int mcds_once_settle(mcds_once *once, mcds_bytes key, int32_t code, mcds_bytes result)
@@ -235,8 +234,8 @@ int mcds_once_settle(mcds_once *once, mcds_bytes key, int32_t code, mcds_bytes r
 int mcds_once_forget_start(mcds_once *once, mcds_bytes key, mcds_pipeline *pipeline,
                            uint64_t tag)
 {
-    return once_change_launch(once, &once_forget_kind, key, 0, (mcds_bytes){NULL, 0},
-                              MCDS__START(pipeline, tag));
+    return change_launch(once, &once_forget_kind, key, 0, (mcds_bytes){NULL, 0},
+                         MCDS__START(pipeline, tag));
 }
 
 int mcds_once_forget(mcds_once *once, mcds_bytes key)

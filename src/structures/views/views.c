@@ -86,7 +86,7 @@ static void views_give_place(struct views_hit *hit)
     hit->place = NULL;
 }
 
-static void views_release_hit(struct mcds__operation *operation)
+static void release_hit(struct mcds__operation *operation)
 {
     views_give_place((struct views_hit *)operation);
 }
@@ -197,7 +197,7 @@ static enum mcds__step views_step_hit(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind hit_kind = {"views", "hit", sizeof(struct views_hit),
-                                                     views_step_hit, views_release_hit};
+                                                     views_step_hit, release_hit};
 
 int mcds__views_check(const mcds_views *views, const char *page,
                       const struct mcds__operation_kind *kind)

@@ -292,8 +292,8 @@ bool mcds__map_scan_has_orphans(const struct mcds__map_scan *scan)
     return false;
 }
 
-static void map_scan_keys_add_erasure(struct mcds__map_scan *scan, const struct mcds__key *key,
-                                      uint32_t depth)
+static void add_erasure(struct mcds__map_scan *scan, const struct mcds__key *key,
+                        uint32_t depth)
 {
     assert(scan->erasures < MCDS__MAP_SCAN_KEYS_MAX);
     struct mcds__map_scan_scratch *scratch = scan->scratch;
@@ -312,7 +312,7 @@ void mcds__map_scan_begin_erasures(struct mcds__map_scan *scan)
     assert(scan->marks <= MCDS__MAP_SCAN_KEYS_MAX);
     scan->erasures = 0;
     for (uint32_t i = 0; i < scan->marks; i++)
-        map_scan_keys_add_erasure(scan, &scan->scratch->marks[i], scan->scratch->depths[i]);
+        add_erasure(scan, &scan->scratch->marks[i], scan->scratch->depths[i]);
     scan->marks = 0;
 }
 
@@ -330,7 +330,7 @@ void mcds__map_scan_add_erasures(struct mcds__map_scan *scan, uint32_t depth)
     uint64_t hash = scan->position;
     uint64_t end = mcds__map_scan_end(hash, depth);
     mcds__map_key(scan->map, scan->life.number, hash, depth, &key);
-    map_scan_keys_add_erasure(scan, &key, depth);
+    add_erasure(scan, &key, depth);
     while (depth > 0 && scan->map->flat == 0 && mcds__map_scan_end(hash, depth - 1) == end) {
         assert(scan->marks < MCDS__MAP_SCAN_KEYS_MAX);
         mcds__map_key(scan->map, scan->life.number, hash, --depth,

@@ -52,7 +52,7 @@ static void cache_item_put_head(uint8_t *at, const struct mcds__cache_item *item
     mcds__put_u64(at + 40, item->generation);
 }
 
-static void cache_item_put_pieces(uint8_t *at, const struct mcds__cache_pieces *pieces)
+static void put_pieces(uint8_t *at, const struct mcds__cache_pieces *pieces)
 {
     mcds__put_u64(at, pieces->life);
     mcds__put_u64(at + 8, pieces->length);
@@ -79,7 +79,7 @@ bool mcds__cache_item_encode(const struct mcds__cache_item *item, mcds_bytes key
         memcpy(at, item->tags.data, item->tags.length);
     at += item->tags.length;
     if (has_pieces)
-        cache_item_put_pieces(at, &item->pieces);
+        put_pieces(at, &item->pieces);
     else if (item->value.length > 0)
         memcpy(at, item->value.data, item->value.length);
     out->length = mcds__frame_seal(out->data, FRAME_TYPE, FRAME_VERSION, key, payload);
@@ -101,7 +101,7 @@ static bool cache_item_take_pieces(struct mcds__cache_item *item, mcds_bytes res
            item->pieces.piece_length > 0;
 }
 
-static bool cache_item_take_rest(struct mcds__cache_item *item, mcds_bytes rest)
+static bool take_rest(struct mcds__cache_item *item, mcds_bytes rest)
 {
     size_t at = 0;
     mcds_bytes text;
@@ -142,7 +142,7 @@ bool mcds__cache_item_decode(mcds_bytes bytes, mcds_bytes key, struct mcds__cach
     item->failures = at[38];
     item->tag_count = at[39];
     item->generation = mcds__get_u64(at + 40);
-    return cache_item_take_rest(item, (mcds_bytes){at + HEAD, payload.length - HEAD});
+    return take_rest(item, (mcds_bytes){at + HEAD, payload.length - HEAD});
 }
 
 bool mcds__cache_item_is_newer(mcds_bytes bytes, mcds_bytes key)
