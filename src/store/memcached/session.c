@@ -48,12 +48,12 @@ void mcds__memcached_session_close(void *state)
     mcds__free(backend->env, session);
 }
 
-bool mcds__memcached_session_holds(void *state, uint64_t sock)
+bool mcds__memcached_session_holds(void *state, uint64_t connection)
 {
     const struct mcds__memcached_session *session = state;
     for (uint32_t i = 0; i < session->connection_count; i++)
         if (session->connections[i].state == CONNECTION_READY &&
-            session->connections[i].serial == sock)
+            session->connections[i].serial == connection)
             return true;
     return false;
 }
@@ -290,7 +290,7 @@ int mcds__memcached_session_watch(void *state, int64_t *wake_ns_out)
     if (session->watcher < 0)
         session->watcher = mcds__socket_watcher();
     bool is_watched = true;
-    /* Without a pending batch, collect does nothing, also when a deadline passes. */
+    /* Without a pending batch, collect does nothing, even when a deadline passes. */
     *wake_ns_out = session->done != NULL  ? 0
                    : session->pending > 0 ? session->deadline_ns
                                           : INT64_MAX;

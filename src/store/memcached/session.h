@@ -6,7 +6,7 @@
 
 int mcds__memcached_session_open(void *backend, void **session_out);
 void mcds__memcached_session_close(void *session);
-bool mcds__memcached_session_holds(void *session, uint64_t socket);
+bool mcds__memcached_session_holds(void *session, uint64_t connection);
 void mcds__memcached_session_submit(void *session, mcds_batch *first);
 mcds_batch *mcds__memcached_session_collect(void *session, int64_t until_ns);
 int mcds__memcached_session_watch(void *session, int64_t *wake_ns_out);

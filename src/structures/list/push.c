@@ -77,14 +77,14 @@ static void leave_cleared_life(struct list_push *push)
     append->doubt = false;
 }
 
-static enum mcds__step begin_append(struct list_push *push, uint64_t generation, bool is_fresh)
+static enum mcds__step begin_append(struct list_push *push, uint64_t life, bool is_fresh)
 {
-    assert(generation != 0 && !push->append.under_way);
-    if (push->append.ended && push->append.is_cleared && push->append.stream != generation)
+    assert(life != 0 && !push->append.under_way);
+    if (push->append.ended && push->append.is_cleared && push->append.stream != life)
         leave_cleared_life(push);
     push->stage = PUSH_APPEND;
-    push->append.had_segments = atomic_load(&push->list->used) == generation;
-    if (mcds__segment_append_move(&push->append, generation, is_fresh))
+    push->append.had_segments = atomic_load(&push->list->used) == life;
+    if (mcds__segment_append_move(&push->append, life, is_fresh))
         return step_push(&push->base);
     return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS,
                                    push->append.is_cleared ? MCDS__WHY(OTHERS_CLEAR_IT)
@@ -308,8 +308,8 @@ static enum mcds__step list_take_proof(struct list_push *push, enum mcds__step s
     return push->stage == PUSH_CONFIRM ? record_use(push) : begin_root(push, PUSH_HEAL);
 }
 
-/* Another generation is current: this one was cleared, or its root was lost. If another push of
- * this handle has found or made that generation, the loss is told there or by the next scan. */
+/* Another life is current: this one was cleared, or its root was lost. If another push of
+ * this handle has found or made that life, the loss is told there or by the next scan. */
 static enum mcds__step list_take_judgement(struct list_push *push, enum mcds__step step)
 {
     if (step != MCDS__DONE)
@@ -349,11 +349,11 @@ static enum mcds__step list_take_append(struct list_push *push, enum mcds__step 
 
 /* Of the operations of a pipeline, the first that pushes to a life reads the root and records in it
  * that the list has a value; the others wait. */
-static bool list_waits(struct list_push *push, uint64_t generation, enum mcds__step *step_out)
+static bool list_waits(struct list_push *push, uint64_t life, enum mcds__step *step_out)
 {
     const mcds_list *list = push->list;
     uint64_t line = mcds__segment_line(&list->segments, 0, MCDS__SEGMENT_LINE_ROOT);
-    if (generation != 0 && atomic_load(&list->pushed) == generation)
+    if (life != 0 && atomic_load(&list->pushed) == life)
         return mcds__line_waits_after(&push->base, line, step_out);
     return mcds__line_waits_alone(&push->base, line, step_out);
 }
@@ -361,14 +361,14 @@ static bool list_waits(struct list_push *push, uint64_t generation, enum mcds__s
 static enum mcds__step list_begin(struct list_push *push)
 {
     enum mcds__step step;
-    uint64_t generation = atomic_load(&push->list->generation.known);
+    uint64_t life = atomic_load(&push->list->generation.known);
     if (push->append.records.length == 0)
         return mcds__operation_finish(&push->base, MCDS_OK);
-    if (list_waits(push, generation, &step))
+    if (list_waits(push, life, &step))
         return step;
-    if (generation == 0)
+    if (life == 0)
         return read_root(push);
-    return begin_append(push, generation, false);
+    return begin_append(push, life, false);
 }
 
 static enum mcds__step list_step_stage(struct list_push *push,
