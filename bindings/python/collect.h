@@ -62,7 +62,7 @@ size_t mcds_py_drain(mcds_pipeline *pipeline, int wait_ms, mcds_completion *out,
                      int *result_out);
 
 /* A fill of fetch. It calls the function of the program, and then adds the value or, after a failure,
- * the sentence: never both, also if a signal handler raises in between. */
+ * the sentence: never both, even if a signal handler raises in between. */
 int mcds_py_fill(void *context, mcds_bytes key, mcds_fill *out);
 
 /* Runs a pipeline of one operation until it has finished, or for about wait_ms, or until a signal

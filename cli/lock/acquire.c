@@ -215,7 +215,8 @@ static bool acquire_and_report(struct acquisition *acquisition, int *status_out)
     int result = acquire(acquisition);
     int64_t left_ns = acquisition->end_ns - clock_ns();
     if (result == MCDS_AMBIGUOUS && !acquisition->patience.outlasts_silence) {
-        acquisition->is_answered = true; /* what may be held is worth a little more time */
+        acquisition->is_answered =
+            true; /* it may hold the lease: take a little more time to learn that */
         left_ns = RESERVE_NS;
     }
     hurry(acquisition, result == MCDS_BUSY && left_ns < RESERVE_NS ? RESERVE_NS : left_ns);

@@ -24,10 +24,10 @@ bool token_write(const struct token_place *place, const char *text);
 
 /* Reads the token, without the end of the line. Returns 0, or an exit code with the sentence:
  * STATUS_NO: there is no such file; STATUS_DATA: there is no token in it; STATUS_USAGE: the place
- * cannot have one. */
+ * cannot contain one. */
 int token_read(const struct token_place *place, char text_out[MCDS_LEASE_TEXT], char *sentence,
                size_t capacity);
-/* Writes what is wrong with the token, or with its place. */
+/* Writes a sentence about the token, or about its place: `why`. */
 void token_blame(const struct token_place *place, const char *why, char *sentence,
                  size_t capacity);
 /* Removes the file of a lease that has ended. */

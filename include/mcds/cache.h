@@ -221,7 +221,7 @@ MCDS_API MCDS_CHECKED int mcds_cache_fetch_start(mcds_cache *cache, mcds_bytes k
  *       ask again later                     another caller fills the key
  *
  * The caller owns the claim and initializes it with MCDS_CACHE_CLAIM_INIT. The claim ends in the
- * store fill_ms after look or renew, on memcached up to 2 s later, also if the caller still has
+ * store fill_ms after look or renew, on memcached up to 2 s later, even if the caller still has
  * it; put then returns MCDS_EXPIRED. Only one thread may use a claim at a time. A claim that was
  * passed to X_start must live until the tag is returned. */
 typedef struct mcds_cache_claim {

@@ -116,7 +116,7 @@ MCDS_API MCDS_CHECKED int mcds_semaphore_made_with(mcds_store *store, const char
  *              first acquisition of the semaphore, and of the slot; 2 more each time that another
  *              caller takes the slot first
  * Lost reply:  MCDS_AMBIGUOUS: the caller may hold the slot, or may get it later. Call again with
- *              the same permit: the call then tries this slot only, also if another one is free.
+ *              the same permit: the call then tries this slot only, even if another one is free.
  *              Or release the permit, and acquire with an empty one
  * Threads:     any; only one thread may use a permit at a time */
 MCDS_API MCDS_CHECKED int mcds_semaphore_try_acquire(mcds_semaphore *semaphore,

@@ -173,8 +173,8 @@ static inline enum mcds__step mcds__operation_advance(struct mcds__operation *op
     return operation->kind->step(operation);
 }
 
-/* The value that a GET of the last batch returned. A refusal of what it holds names its key and its
- * server. The request stays as it is until then. */
+/* The value that a GET of the last batch returned. If the operation then refuses this value, the failure
+ * names its key and its server. The caller keeps the request unchanged until then. */
 static inline mcds_bytes mcds__operation_value(struct mcds__operation *operation,
                                                const mcds_request *request)
 {

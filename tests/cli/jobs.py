@@ -308,7 +308,7 @@ class QueueTest(ProcessTest):
 
     @unittest.skipUnless(STORE == "memcached", "a lost reply: this store has no server")
     def test_a_report_whose_reply_is_lost(self):
-        """It may have been carried out, also if the server does not answer when the worker asks again."""
+        """It may have been carried out, even if the server does not answer when the worker asks again."""
         self.push("a")
         relay = SilentRelay(os.path.join(self.fixture.folder, "relay"), self.fixture.socket, None)
         self.addCleanup(relay.close)

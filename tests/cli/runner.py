@@ -167,7 +167,7 @@ class RunnerTest(ProcessTest):
         return path
 
     def test_a_script_without_an_interpreter(self):
-        """Each verb runs it with sh, also if it is found in PATH."""
+        """Each verb runs it with sh, even if it is found in PATH."""
         path = self.write_program("plain", "echo \"<$1>\"\n")
         self.environment["PATH"] += ":" + self.work
         verbs = [words for words, _ in VERBS] + [["limit", "run", "l", "--rate", "1000/s"], ["cache", "get", "c", "k"],

@@ -1,6 +1,6 @@
-/* Counters with copies in a simulated world of several servers. Whatever happens to a minority of
- * the servers, each acknowledged addition is counted once, and what a get has shown is in each
- * later get.
+/* Counters with copies in a simulated world of several servers. Even if a minority of the
+ * servers fails, each acknowledged addition is counted once, and each later get includes the
+ * additions that a get has shown.
  *
  * The additions of a run are different powers of 4. So each addition has its own digit of the
  * value in base 4: 1 if the addition is counted, 0 if not. A larger digit shows that it was counted

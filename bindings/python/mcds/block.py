@@ -35,7 +35,7 @@ def surely(call: Callable[[], object]) -> None:
 
 
 async def to_its_end(future: "asyncio.Future[T]") -> T:
-    """Await an operation that is made also if the caller is cancelled. Each cancellation waits for it:
+    """Await an operation that is made even if the caller is cancelled. Each cancellation waits for it:
     C uses the arguments until then, and the end of asyncio.run() cancels what was cancelled before."""
     try:
         return await asyncio.shield(future)

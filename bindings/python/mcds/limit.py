@@ -198,7 +198,7 @@ class LimitPlans(Structure):
         def take(code: int, out: Any) -> List[Tuple[bytes, LimitValue]]:
             check_open(self._runner._core, self._opened)
             state.done = state.done or code == NOT_FOUND
-            # The scan has passed these, so they come first; the next call fails again.
+            # The scan has moved past these buckets: return them now; the next call fails again.
             found = [(who, read_tokens(ffi.from_buffer("mcds_limit_value *", value)))
                      for _, _, who, value in records(visit.buffer)]
             if not found:

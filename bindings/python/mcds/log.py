@@ -192,7 +192,7 @@ class LogPlans(Structure):
         end = copy_of(cursor._cursor)
 
         def take(code: int, out: Any) -> "builtins.list[Event]":
-            # The tail has passed these, so they come first; the next call fails again.
+            # The tail has moved past these events: return them now; the next call fails again.
             events = builtins.list(map(to_event, records(buffer)))
             if not events:
                 check_scan(code, buffer)

@@ -116,7 +116,7 @@ def take_above(code: int, out: Any) -> int:
 
 class SemaphorePlans(Leased):
     _calls = CALLS
-    _absent = "there is none; make it with permits=N"
+    _absent = "the semaphore does not exist; make it with permits=N"
 
     def _new(self, held: Any) -> Any:
         return Permit(self._opened, held)
@@ -135,7 +135,7 @@ class SemaphorePlans(Leased):
                     (self._opened.handle, collect_holder, buffer), take_holders, buffer)
 
     def _resize(self, permits: int) -> Plan[int]:
-        """Change the number of permits. Returns how many holders still have a slot above it."""
+        """Change the number of permits. Returns the number of holders whose slot is above the new number."""
         out = ffi.new("uint32_t *")
         return Plan(lib.mcds_semaphore_resize, lib.mcds_semaphore_resize_start,
                     (self._opened.handle, as_integer(permits, "permits"), out), take_above, out)

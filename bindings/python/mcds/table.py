@@ -172,7 +172,7 @@ class TablePlans(Structure):
         def take(code: int, out: Any) -> List[Tuple[bytes, bytes]]:
             check_open(self._runner._core, self._opened)
             state.done = state.done or code == NOT_FOUND
-            # The scan has passed these, so they come first; the next call fails again.
+            # The scan has moved past these entries: return them now; the next call fails again.
             entries = [(key, value) for _, _, key, value in records(visit.buffer)]
             if code == lib.MCDS_LOST:
                 cursor.lost = error_of(code)

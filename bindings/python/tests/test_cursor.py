@@ -1,5 +1,5 @@
-"""A cursor moves past what its caller has got: after a cancellation, an interrupt, a break or a restart, nothing is
-lost, and nothing comes twice."""
+"""A cursor moves past the items that its caller has received. After a cancellation, an interrupt, a break or a restart,
+no item is lost, and none comes twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXTS = [b"%d" % i for i in range(COUNT)]
 
 
 class Source:
-    """What is read in parts: a log, a table, or the buckets of a limit."""
+    """A structure that is read in parts: a log, a table, or the buckets of a limit."""
 
     def __init__(self, s: mcds.Store) -> None:
         self.s = s
@@ -35,7 +35,7 @@ class Source:
         return [element[0] for element in part]
 
     def rest(self) -> List[bytes]:
-        """All that the cursor has not passed."""
+        """All items that the cursor has not passed."""
         found = []
         while not self.cursor.done:
             found += self.data(self.part(self.s))
@@ -85,14 +85,14 @@ SourceOf = Callable[[mcds.Store], Source]
 
 
 async def until_done(future: Any) -> None:
-    """Until the operation has finished, without its result."""
+    """Wait until the operation has finished, without taking its result."""
     while not future.done():
         await asyncio.sleep(0.001)
 
 
 @each
 def test_a_cancelled_call_moves_no_cursor(source_of: SourceOf, s: mcds.Store) -> None:
-    """Its request is under way, and its reply comes later."""
+    """The request of the call is in flight, and its reply comes later."""
     async def main() -> None:
         source = source_of(s)
         before = source.position()
@@ -112,7 +112,7 @@ def test_a_cancelled_call_moves_no_cursor(source_of: SourceOf, s: mcds.Store) ->
 
 @each
 def test_a_result_that_the_task_does_not_get_moves_no_cursor(source_of: SourceOf, s: mcds.Store) -> None:
-    """The awaiting task is cancelled between the result and its own next step. Later somebody gets it."""
+    """The awaiting task is cancelled between the result and its own next step. A later call gets the result."""
     async def main() -> None:
         source = source_of(s)
         before = source.position()
@@ -180,7 +180,7 @@ CALLING = ("plan.py", "stream.py", "log.py", "table.py", "limit.py")
 
 
 def booming(step: int) -> Callable[..., Any]:
-    """A trace that raises before this line of a call, as a signal handler may."""
+    """A trace function that raises before this line of a call, as a signal handler may."""
     seen = 0
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
@@ -218,7 +218,7 @@ def test_an_interrupted_call_moves_no_cursor(source_of: SourceOf, s: mcds.Store)
 
 
 def test_each_event_of_follow_moves_the_cursor(s: mcds.Store) -> None:
-    """A program saves the cursor after each event, and begins again with the text."""
+    """A program saves the cursor after each event, and resumes from the saved text."""
     log = s.log("g")
     log.put_many(TEXTS)
     log.put(b"x" * 20_000)  # it has keys of its own

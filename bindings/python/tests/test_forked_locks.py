@@ -32,7 +32,7 @@ OPENINGS: Dict[str, Tuple[Any, ...]] = {
 
 
 def test_the_locks_of_the_package_are_those_of_these_tests() -> None:
-    """Who adds a lock adds it to LOCKS and to `locks_of`."""
+    """A new lock must be added to LOCKS and to `locks_of`."""
     found = set()
     for path in Path(mcds.__file__).parent.glob("*.py"):
         source = path.read_text()
@@ -43,7 +43,7 @@ def test_the_locks_of_the_package_are_those_of_these_tests() -> None:
 
 
 class Parent:
-    """A store of the parent, and one of each thing that it has opened there."""
+    """A store of the parent, and one handle of each kind that it has opened there."""
 
     def __init__(self, s: mcds.Store) -> None:
         self.s = s
@@ -177,7 +177,7 @@ def returns(call: Callable[[], object]) -> bool:
 
 @pytest.fixture
 def parent(opener: Opener) -> Iterator[Parent]:
-    """The child may not wait for the timeout of the store either."""
+    """The timeout is so long that a child which waits for it fails the test too."""
     with opener(timeout=600) as s:
         parent = Parent(s)
         yield parent
@@ -235,7 +235,7 @@ class Looping:
             await asyncio.sleep(0)
 
     def fd(self) -> int:
-        """What the loop watches for the operation."""
+        """The descriptor that the loop watches for the operation."""
         return max((driver._fd for driver in self.s.aio._drivers.values()), default=-1)
 
     def watches(self) -> bool:
@@ -259,7 +259,7 @@ LEAVING: Dict[str, Callable[[Looping], bool]] = {
 
 @pytest.mark.parametrize("way", LEAVING)
 def test_a_child_leaves_the_event_loop_of_a_thread_of_its_parent(way: str, memcached: str) -> None:
-    """It waits neither for the thread nor for the loop's descriptors, and changes none of them."""
+    """The child waits neither for the thread nor for the descriptors of the loop, and changes none of them."""
     with mcds.open(memcached, ns=f"loop-{way}", timeout=600) as s:
         at = Looping(s)
         held = s.lock("l", ttl=600).acquire()
@@ -277,7 +277,7 @@ def test_a_child_leaves_the_event_loop_of_a_thread_of_its_parent(way: str, memca
 
 @pytest.mark.parametrize("way", [*LEAVING, "await"])
 def test_a_child_leaves_the_event_loop_of_its_own_thread(way: str, memcached: str) -> None:
-    """The loop does not run at the fork. What the child awaits there ends with Invalid."""
+    """The loop does not run at the fork. An operation that the child awaits on it ends with Invalid."""
     def wait(at: Looping) -> bool:
         return returns(at.s.close) and refuses(lambda: at.loop.run_until_complete(at.operation))
 
@@ -294,7 +294,7 @@ def test_a_child_leaves_the_event_loop_of_its_own_thread(way: str, memcached: st
 
 
 def test_a_child_of_a_task_is_refused(opener: Opener) -> None:
-    """There the loop is that of the parent, and no loop runs."""
+    """In the child, the loop of the task is that of the parent, and no loop runs."""
     with opener(timeout=600) as s:
         async def main() -> None:
             aio = s.aio
@@ -338,7 +338,7 @@ def test_a_child_frees_the_buffer_for_which_a_thread_of_its_parent_waits() -> No
 
 @pytest.mark.parametrize("end", ["sys.exit()", "s.close(); sys.exit()", "raise SystemExit"])
 def test_the_interpreter_of_a_child_ends(end: str) -> None:
-    """Its finalizers run while the locks of the parent are held."""
+    """The finalizers of the child run while the locks of the parent are held."""
     program = f"""
 import os, signal, sys, threading
 import mcds

@@ -185,7 +185,7 @@ def test_an_interrupt_leaves_no_claim(name: str, s: mcds.Store) -> None:
 
 
 def test_an_interrupt_leaves_no_thread(frozen: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread of a large scan ends soon after the loop, also if the interrupt comes in its end."""
+    """The thread of a large scan ends soon after the loop, even if the interrupt comes in its end."""
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # that of pytest keeps the frames
     def visit_some() -> None:
         for _ in s.set("s"):

@@ -416,7 +416,7 @@ def test_numbers_outside_of_the_types_of_c(call: Callable[[Any], object], where:
     assert f"{error.noun} '{error.name}'" == where.partition(":")[0] or where == "pipeline"
 
 
-PERMITS = "there is none; make it with permits=N"
+PERMITS = "the semaphore does not exist; make it with permits=N"
 #: Calls of structures that do not exist.
 ABSENT: List[Tuple[Callable[[Any], object], str]] = [
     (lambda s: s.counter("c").read(), "counter 'c': read: no such key"),

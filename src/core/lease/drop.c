@@ -3,7 +3,7 @@
  * The drop holds the lease while it erases the fence, so no holder loses its lease. The next
  * acquisition takes its fence from the clock of its machine, which must be later than every earlier
  * fence. Therefore a fence of the last minute is not deleted but gets a ttl. When it expires, every
- * clock that differs by less than a minute is past the fence, also if the lease is used meanwhile. A
+ * clock that differs by less than a minute is past the fence, even if the lease is used meanwhile. A
  * fence that is far ahead of this machine's clock is not erased. A number that no lock draws was no
  * holder's fence, and is erased at once. */
 #include <assert.h>

@@ -296,7 +296,7 @@ struct mcds__map_rewrite {
     uint32_t second; /* of its time */
     size_t needs;    /* bytes: the length of a record that the key must have room for */
     uint64_t writer;
-    bool is_wanted;                    /* in: also if the key has not grown */
+    bool is_wanted;                    /* in: even if the key has not grown */
     bool removes;                      /* in: for a removal, which splits no small key */
     enum mcds__map_outcome_state fate; /* out, of that record */
     enum mcds__map_code code;          /* out, where it is COUNTED */

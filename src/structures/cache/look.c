@@ -16,7 +16,7 @@ static enum mcds__step look_retry(struct mcds__cache_look *look,
     return mcds__operation_retry(operation, trouble);
 }
 
-/* The caller gets what the item holds. */
+/* The caller gets the value, the absence or the failure that the item contains. */
 static enum mcds__step look_show(struct mcds__cache_look *look,
                                  struct mcds__operation *operation, mcds_cache_state state)
 {

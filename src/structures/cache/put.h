@@ -4,7 +4,7 @@
  *   WRITE   cas                  over the claim, or over the item that is refreshed; and, after a
  *                                refresh, cas of the claim, which gives it back
  *   CHECK   get                  after a lost reply, or another connection: whether the claim is
- *                                still there, or what was written
+ *                                still there, or the written bytes
  *   KEEP    cas                  of a renewed claim to refresh: the item with a longer ttl
  *
  * A claim to refresh ends with the item that it names. So WRITE also gets the item when it renews
@@ -35,7 +35,7 @@ struct mcds__cache_put {
     bool doubt;       /* the reply to a write was lost */
     bool is_renewed;
     uint8_t writes;
-    uint64_t id;      /* of what is written */
+    uint64_t id;      /* of the item or claim that it writes */
     int64_t asked_ns; /* when it was written last */
     mcds_cas_token cas;
     uint64_t ttl_ms;

@@ -23,7 +23,7 @@ struct once_end {
     mcds_once *once;
     mcds_once_run *run;
     enum mcds__once_kind
-        kind; /* of what is written: RUNNING renews, DONE finishes, FREE abandons */
+        kind; /* of the value that it writes: RUNNING renews, DONE finishes, FREE abandons */
     uint8_t stage;
     uint8_t writes;
     bool doubt;      /* the reply to a write was lost */

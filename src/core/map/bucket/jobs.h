@@ -4,7 +4,7 @@
  *   PUSH    add jobs at the end; with `opens`, to a part that does not exist yet
  *   OPEN    make the part, if it does not exist yet
  *   CLAIM   first end a claim of this writer, as DONE does; then claim the first job that is due
- *   DONE    remove a job, also if another worker holds it
+ *   DONE    remove a job, even if another worker holds it
  *   AGAIN   end a claim; the job is due after a delay, or at once
  *   LONGER  extend a claim
  *   FORGET  let the entry of a part that is closed and has no jobs expire after a day
