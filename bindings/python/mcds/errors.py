@@ -242,12 +242,12 @@ def closed(noun: str = "", name: bytes = b"") -> Invalid:
     return error
 
 
-def of_another(opened: Any, verb: str, thing: str, other: Any) -> Invalid:
+def of_another(opened: Any, verb: str, thing: str, name: bytes) -> Invalid:
     """The error for a job that belongs to a structure of another name."""
     error = Invalid()
     error.result, error.cause = lib.MCDS_INVALID, "BAD_LEASE"
     locate(error, opened.noun, shown_name(opened.name), verb,
-           f"the {thing} belongs to {other.noun} '{shown_name(other.name)}'; pass it to a call on that {other.noun}")
+           f"the {thing} belongs to {opened.noun} '{shown_name(name)}'; pass it to a call on that {opened.noun}")
     return error
 
 

@@ -28,6 +28,12 @@ class JobState(enum.IntEnum):
     DEAD = lib.MCDS_JOB_DEAD  #: claimed too often
 
 
+class DeadId(bytes):
+    """The id of a dead job. It knows its queue, also in another process that has got it by pickle."""
+
+    _queue: bytes
+
+
 class JobEntry(NamedTuple):
     """A job as a scan sees it.
 
@@ -35,7 +41,7 @@ class JobEntry(NamedTuple):
     state  waiting, delayed, claimed or dead
     tries  claims so far
     time   seconds until a delayed job is due, or a claim ends; else 0
-    id     of a dead job, for discard; else empty
+    id     of a dead job, for `discard` of the same queue; else empty
     """
 
     data: bytes
@@ -177,7 +183,7 @@ class QueuePlans(Structure):
         if after is not None:
             check_type(after, JobBase, "after")
             if after._plans._opened.name != self._opened.name:
-                raise of_another(self._opened, "next", "job", after._plans._opened)
+                raise of_another(self._opened, "next", "job", after._plans._opened.name)
         value = new_value()
         job = ffi.new("mcds_job *", after._job[0] if after is not None else {})
 
@@ -208,7 +214,8 @@ class QueuePlans(Structure):
                     waits=bool(wait), give_back=give_back, repeats=True)
 
     def job(self, receipt: Bytes) -> Any:
-        """The claim of another process, to end or to extend it. It has no data."""
+        """The claim of another process, to end or to extend it. It has no data. The receipt must be of a job of
+        this queue: else `done`, `again`, `longer` and `next(after=)` raise Invalid, and change nothing."""
         job = ffi.new("mcds_job *")
         text = checked(self, QueuePlans.job, encode_text, receipt, "receipt")
         code = lib.mcds_queue_job_load(job, text)
@@ -220,18 +227,22 @@ class QueuePlans(Structure):
 
     def _done(self, job: JobBase) -> Plan[None]:
         """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
-        become a dead job, it is erased."""
+        become a dead job, it is erased. Invalid: nothing is held, or the job is of another queue."""
+        check_type(job, JobBase, "job")
         return Plan(lib.mcds_queue_done, lib.mcds_queue_done_start,
                     (self._opened.handle, job._job), take_none, job)
 
     def _again(self, job: JobBase, delay: Optional[Seconds] = None) -> Plan[None]:
         """Give the job back; it is due after the delay, or dead after its last try. Lost: the claim
-        had ended."""
+        had ended. Invalid: nothing is held, or the job is of another queue."""
+        check_type(job, JobBase, "job")
         return Plan(lib.mcds_queue_again, lib.mcds_queue_again_start,
                     (self._opened.handle, job._job, as_ms(delay, "delay")), take_none, job)
 
     def _longer(self, job: JobBase) -> Plan[None]:
-        """Extend the claim to `visible` from now. Lost: it had ended."""
+        """Extend the claim to `visible` from now. Lost: it had ended. Invalid: nothing is held, or the job is of
+        another queue."""
+        check_type(job, JobBase, "job")
         return Plan(lib.mcds_queue_longer, lib.mcds_queue_longer_start,
                     (self._opened.handle, job._job), take_none, job)
 
@@ -254,17 +265,38 @@ class QueuePlans(Structure):
         Of a queue with several stripes, the jobs of one stripe come after those of another.
         """
         return read_all(self, lib.mcds_queue_scan, lib.mcds_queue_scan_start,
-                        (as_integer(limit, "limit"),), collect_job, read_entry)
+                        (as_integer(limit, "limit"),), collect_job, self._read_entry)
 
     def _dead(self, limit: int = 0) -> Plan[List[JobEntry]]:
         """The dead jobs, in no order, at most `limit` (0: all)."""
         return read_all(self, lib.mcds_queue_dead, lib.mcds_queue_dead_start,
-                        (as_integer(limit, "limit"),), collect_job, read_entry)
+                        (as_integer(limit, "limit"),), collect_job, self._read_entry)
 
     def _discard(self, id: bytes) -> Plan[bool]:
-        """Erase a dead job by the `id` of its entry. False: there is none. `retry` pushes it first."""
+        """Erase a dead job by the `id` of its entry. False: there is none. `retry` pushes it first. Invalid: the
+        id is of another queue."""
+        self._check_own(id, "discard")
         return Plan(lib.mcds_queue_discard, lib.mcds_queue_discard_start,
                     (self._opened.handle, as_bytes(id)), take_found)
+
+    def _read_entry(self, record: Tuple[int, int, bytes, bytes]) -> JobEntry:
+        first, ms, id_, data = record
+        dead = DeadId(id_)
+        dead._queue = self._opened.name
+        return JobEntry(data, JobState(first >> 32), first & 0xFFFFFFFF, ms / 1000, dead if id_ else id_)
+
+    def _check_own(self, id: bytes, verb: str) -> None:
+        """Refuse the id of a dead job of another queue."""
+        queue = getattr(id, "_queue", self._opened.name)
+        if queue != self._opened.name:
+            raise of_another(self._opened, verb, "dead job", queue)
+
+    def _check_entry(self, dead: JobEntry) -> None:
+        """For retry: nothing is pushed for a job that is not dead, or is of another queue."""
+        checked(self, Queue.retry, check_type, dead, JobEntry, "dead")
+        if not dead.id:
+            raise needing(self._opened, "retry", "a dead job")
+        self._check_own(dead.id, "retry")
 
     def _drop(self) -> Plan[bool]:
         """Erase the queue with all its jobs. False: there was none."""
@@ -278,26 +310,22 @@ def is_same(job: Any, other: Any) -> bool:
                 == (other.incarnation, other.part, other.number, other.tries))
 
 
-def read_entry(record: Tuple[int, int, bytes, bytes]) -> JobEntry:
-    first, ms, id_, data = record
-    return JobEntry(data, JobState(first >> 32), first & 0xFFFFFFFF, ms / 1000, id_)
-
-
 class Job(JobBase):
     """A claim of one job. At the end of a with block it is done, or, after an exception, given back."""
 
     def done(self) -> None:
         """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
-        become a dead job, it is erased."""
+        become a dead job, it is erased. Invalid: nothing is held, or the job is of another queue."""
         planned(QueuePlans._done, self._plans, (self,), {}).wait()
 
     def again(self, delay: Optional[Seconds] = None) -> None:
         """Give the job back; it is due after the delay, or dead after its last try. Lost: the claim
-        had ended."""
+        had ended. Invalid: nothing is held, or the job is of another queue."""
         planned(QueuePlans._again, self._plans, (self, delay), {}).wait()
 
     def longer(self) -> None:
-        """Extend the claim to `visible` from now. Lost: it had ended."""
+        """Extend the claim to `visible` from now. Lost: it had ended. Invalid: nothing is held, or the job is of
+        another queue."""
         planned(QueuePlans._longer, self._plans, (self,), {}).wait()
 
     def __enter__(self) -> "Job":
@@ -323,16 +351,17 @@ class AioJob(JobBase):
 
     def done(self) -> Any:
         """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
-        become a dead job, it is erased."""
+        become a dead job, it is erased. Invalid: nothing is held, or the job is of another queue."""
         return self._plans._runner._start(planned(QueuePlans._done, self._plans, (self,), {}))
 
     def again(self, delay: Optional[Seconds] = None) -> Any:
         """Give the job back; it is due after the delay, or dead after its last try. Lost: the claim
-        had ended."""
+        had ended. Invalid: nothing is held, or the job is of another queue."""
         return self._plans._runner._start(planned(QueuePlans._again, self._plans, (self, delay), {}))
 
     def longer(self) -> Any:
-        """Extend the claim to `visible` from now. Lost: it had ended."""
+        """Extend the claim to `visible` from now. Lost: it had ended. Invalid: nothing is held, or the job is of
+        another queue."""
         return self._plans._runner._start(planned(QueuePlans._longer, self._plans, (self,), {}))
 
     async def __aenter__(self) -> "AioJob":
@@ -361,7 +390,8 @@ class Queue(QueuePlans):
 
     def retry(self, dead: JobEntry) -> bool:
         """Push a dead job again, and then erase the dead one. False: it was erased before, perhaps by
-        another retry, so the job may be in the queue twice.
+        another retry, so the job may be in the queue twice. Invalid, and nothing is pushed: the job is
+        not dead, or is of another queue.
 
         >>> mails = s.queue("mails", tries=1)
         >>> mails.push("a")
@@ -371,7 +401,7 @@ class Queue(QueuePlans):
         >>> mails.count().waiting
         1
         """
-        checked(self, type(self).retry, check_type, dead, JobEntry, "dead")
+        self._check_entry(dead)
         called("retry", QueuePlans._push, self, dead.data)
         return called("retry", QueuePlans._discard, self, dead.id)
 
@@ -385,6 +415,10 @@ class Queue(QueuePlans):
         >>> [job.data for job in mails.jobs()]
         [b'a', b'b']
         """
+        checked(self, Queue.jobs, as_short_ms, wait, "wait")
+        return self._jobs(wait)
+
+    def _jobs(self, wait: Optional[Seconds]) -> Iterator[Job]:
         job: Optional[Job] = self._next_of_jobs(wait)
         while job is not None:
             yield job
@@ -427,13 +461,17 @@ class AioQueue(QueuePlans):
 
     async def retry(self, dead: JobEntry) -> bool:
         """Push a dead job again, and then erase the dead one; as of a Queue."""
-        checked(self, type(self).retry, check_type, dead, JobEntry, "dead")
+        self._check_entry(dead)
         await begun("retry", QueuePlans._push, self, dead.data)
         erased: bool = await begun("retry", QueuePlans._discard, self, dead.id)
         return erased
 
-    async def jobs(self, wait: Optional[Seconds] = None) -> AsyncIterator[AioJob]:
+    def jobs(self, wait: Optional[Seconds] = None) -> AsyncIterator[AioJob]:
         """One job after the other, until none is due within `wait` seconds; as of a Queue."""
+        checked(self, AioQueue.jobs, as_short_ms, wait, "wait")
+        return self._jobs(wait)
+
+    async def _jobs(self, wait: Optional[Seconds]) -> AsyncIterator[AioJob]:
         job: Optional[AioJob] = await begun("jobs", QueuePlans._next, self, wait)
         while job is not None:
             yield job

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List
+import asyncio
+import pickle
+from typing import Any, Callable, List, Tuple
 
 import mcds
 import pytest
@@ -84,6 +86,81 @@ def test_a_job_of_another_queue_is_not_ended(s: mcds.Store) -> None:
     assert job.held and not job.was_lost and others.count() == (2, 0, 0, 0)
     job.done()
     assert jobs.count() == (0, 0, 0, 0)
+
+
+def test_a_dead_job_of_another_queue_is_refused(s: mcds.Store) -> None:
+    """Nothing is pushed, and the dead job stays."""
+    jobs, others = (s.queue(name, tries=1, may_lose=True) for name in ("jobs", "others"))
+    jobs.push("a")
+    jobs.next().again()
+    dead, = jobs.dead()
+    same = pickle.loads(pickle.dumps(dead))
+    assert same == dead and len(dead) == 5
+
+    async def retry() -> bool:
+        return await s.aio.queue("others", may_lose=True).retry(dead)
+
+    async def discard() -> bool:
+        return await s.aio.queue("others", may_lose=True).discard(dead.id)
+
+    pipeline = s.pipeline()
+    calls: List[Tuple[str, Callable[[], Any]]] = [
+        ("retry", lambda: others.retry(dead)), ("retry", lambda: others.retry(same)),
+        ("discard", lambda: others.discard(dead.id)), ("retry", lambda: asyncio.run(retry())),
+        ("discard", lambda: asyncio.run(discard())),
+        ("discard", lambda: pipeline.queue("others", may_lose=True).discard(dead.id).result())]
+    for verb, call in calls:
+        with pytest.raises(mcds.Invalid) as caught:
+            call()
+        assert str(caught.value) == (f"queue 'others': {verb}: the dead job belongs to queue 'jobs'; "
+                                     "pass it to a call on that queue")
+    assert others.count() == (0, 0, 0, 0) and jobs.count() == (0, 0, 0, 1)
+    assert not others.discard(bytes(dead.id))
+    assert jobs.retry(same) and jobs.count() == (1, 0, 0, 0)
+
+
+def test_only_a_dead_job_is_retried(s: mcds.Store) -> None:
+    jobs = s.queue("jobs", may_lose=True)
+    jobs.push("a")
+    entry, = jobs.scan()
+
+    async def retry() -> bool:
+        return await s.aio.queue("jobs", may_lose=True).retry(entry)
+
+    calls: List[Callable[[], Any]] = [lambda: jobs.retry(entry), lambda: asyncio.run(retry())]
+    for call in calls:
+        with pytest.raises(mcds.Invalid) as caught:
+            call()
+        assert str(caught.value) == "queue 'jobs': retry: needs a dead job"
+    assert jobs.count() == (1, 0, 0, 0)
+
+
+def test_a_receipt_of_another_queue_is_refused(s: mcds.Store) -> None:
+    """It stays held, and its own queue ends it."""
+    jobs, others = s.queue("jobs", may_lose=True), s.queue("others", may_lose=True)
+    jobs.push("a")
+    others.push("b")
+    job = jobs.next()
+    foreign = others.job(job.receipt)
+    pipeline = s.pipeline().queue("others", may_lose=True)
+    calls: List[Callable[[], Any]] = [
+        foreign.done, foreign.again, foreign.longer, lambda: pipeline.done(job).result(),
+        lambda: pipeline.again(job).result(), lambda: pipeline.longer(job).result(),
+        lambda: others.next(after=foreign)]
+    for call in calls:
+        with pytest.raises(mcds.Invalid, match="job of this queue"):
+            call()
+        assert foreign.held and job.held
+    assert jobs.count() == others.count()._replace(waiting=0, claimed=1) == (0, 0, 1, 0)
+    jobs.job(job.receipt).done()
+    assert jobs.count() == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("verb", ["done", "again", "longer"])
+def test_a_pipeline_needs_a_job(verb: str, s: mcds.Store) -> None:
+    with pytest.raises(TypeError) as caught:
+        getattr(s.pipeline().queue("jobs", may_lose=True), verb)(7)
+    assert str(caught.value) == f"queue 'jobs': {verb}: job must be a Job, not int"
 
 
 def test_a_queue_of_stripes(s: mcds.Store, opener: Opener) -> None:
