@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from typing import Any, Awaitable, Callable, Iterator, NamedTuple, Optional, Type, TypeVar
+from typing import Any, Awaitable, Callable, Iterator, NamedTuple, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
 from .arguments import as_integer, check_awaitable, check_function
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_returned
-from .errors import Error, error_of
+from .errors import Error, Exists, brief, error_of
 from .helping import named
-from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, as_short_ms,
-                   as_short_option_ms, awaited, begun, checked, encode_name, new_options, new_sized,
+from .plan import (EXISTS, NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_option_ms, as_short_ms,
+                   as_short_option_ms, awaited, begun, checked, encode, encode_name, new_options, new_sized,
                    new_value, read_value, started, take_found, take_none, waiting)
 
 
@@ -138,14 +138,32 @@ def as_result(returned: Optional[Bytes]) -> bytes:
     return b"" if returned is None else encode_returned(returned, "work")
 
 
+#: What stands for an empty request: C does not check a request without bytes. Each program must use the same.
+EMPTY_REQUEST = bytes.fromhex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+
+
+def as_request(request: Optional[Bytes]) -> Tuple[Any, int]:
+    """None is not checked."""
+    return as_bytes(b"" if request is None else encode(request) or EMPTY_REQUEST)
+
+
+def key_in_use(key: Bytes, reason: str) -> Exists:
+    """The error of a call that finds a key in another state than its caller expects. Its plan puts the place into
+    the message."""
+    error = Exists(f"the key {brief(encode(key))} {reason}")
+    error.result = EXISTS
+    return error
+
+
 R = TypeVar("R", bound=RunBase)
 
 
 class OncePlans(Structure):
-    def _begin(self, key: Bytes, request: Bytes = b"", wait: Optional[Seconds] = None) -> Plan[Run]:
+    def _begin(self, key: Bytes, request: Optional[Bytes] = None, wait: Optional[Seconds] = None) -> Plan[Run]:
         """The result of a key, or the claim to do its work.
 
-        request  what is asked for; Exists: the key was used for another request
+        request  what is asked for, such as the body of a request; Exists: the key was used for another
+                 request. None, here or when the work was begun: not checked. b"" is a request
         wait     seconds to wait while another caller does the work, then Busy. If the call is
                  interrupted or cancelled, a claim of its request under way is given back. If the
                  reply to that request is late, the claim ends after the option `run`
@@ -161,9 +179,9 @@ class OncePlans(Structure):
         """
         return self._begin_as(Run, key, request, wait)
 
-    def _begin_as(self, kind: Type[R], key: Bytes, request: Bytes,
+    def _begin_as(self, kind: Type[R], key: Bytes, request: Optional[Bytes],
                   wait: Optional[Seconds]) -> Plan[R]:
-        asked = as_bytes(request)
+        asked = as_request(request)
         value = new_value()
         run = ffi.new("mcds_once_run *")
         code_out = ffi.new("int32_t *")
@@ -173,6 +191,8 @@ class OncePlans(Structure):
                 yield RunBase(self._with(handle), run, None, 0)._abandon_plan()
 
         def take(code: int, out: Any) -> R:
+            if code == EXISTS:
+                raise key_in_use(key, "was used for another request; take a new key for this one")
             if code != 0:
                 raise error_of(code)
             return kind(self, run, None if run.mine else read_value(value), int(code_out[0]))
@@ -184,8 +204,14 @@ class OncePlans(Structure):
     def _settle(self, key: Bytes, result: Bytes, code: int = 0) -> Plan[None]:
         """Store a result without a claim. Exists: the key has one. Busy: a caller does the work."""
         pair = as_bytes(result)
+
+        def take(found: int, out: Any) -> None:
+            if found == EXISTS:
+                raise key_in_use(key, "has a result, which stays; forget it first")
+            take_none(found, out)
+
         return Plan(lib.mcds_once_settle, lib.mcds_once_settle_start,
-                    (self._opened.handle, as_bytes(key), as_integer(code, "code"), pair), take_none, pair)
+                    (self._opened.handle, as_bytes(key), as_integer(code, "code"), pair), take, pair)
 
     def _forget(self, key: Bytes) -> Plan[bool]:
         """Forget a result or a claim: the work is done again. False: there was none."""
@@ -217,13 +243,16 @@ class Once(OncePlans):
     forget = waiting(OncePlans._forget)
     get = waiting(OncePlans._get)
 
-    def run(self, key: Bytes, work: Callable[[], Optional[Bytes]], request: Bytes = b"",
+    def run(self, key: Bytes, work: Callable[[], Optional[Bytes]], request: Optional[Bytes] = None,
             wait: Seconds = 60) -> bytes:
         """The result of work(), which one caller calls. If it raises, the next caller does the
         work; strict: nobody does it again, until the key is settled or forgotten.
 
         None is stored as b"". Where work() returns another type, or more than the store accepts,
         this raises TypeError or TooBig, and the claim lasts until its end, because the work was done.
+
+        request  what is asked for; Exists: the key was used for another request. None, here or when the
+                 work was begun: not checked. b"" is a request
         """
         checked(self, Once.run, check_function, work, "work")
         run: Run = self._begin_of_run(key, request, wait)
@@ -258,7 +287,7 @@ class PipelineOnce(OncePlans):
 class AioOnce(OncePlans):
     """Once, whose operations and work are awaited."""
 
-    def _begin_plan(self, key: Bytes, request: Bytes = b"",
+    def _begin_plan(self, key: Bytes, request: Optional[Bytes] = None,
                     wait: Optional[Seconds] = None) -> Plan[AioRun]:
         """The result of a key, or the claim to do its work, as Once.begin."""
         return self._begin_as(AioRun, key, request, wait)
@@ -269,9 +298,10 @@ class AioOnce(OncePlans):
     get = awaited(OncePlans._get)
 
     async def run(self, key: Bytes, work: Callable[[], Awaitable[Optional[Bytes]]],
-                  request: Bytes = b"", wait: Seconds = 60) -> bytes:
+                  request: Optional[Bytes] = None, wait: Seconds = 60) -> bytes:
         """Like Once.run(), but one caller awaits work(). If the result of work() cannot be awaited, this raises
-        TypeError and does not give the claim back, because the work may be done."""
+        TypeError and does not give the claim back, because the work may be done. Without a `request`, here or when
+        the work was begun, the request is not checked."""
         checked(self, AioOnce.run, check_function, work, "work")
         run: AioRun = await begun("run", AioOnce._begin_plan, self, key, request, wait)
         if run.result is not None:

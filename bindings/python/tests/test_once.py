@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Tuple
 
 import mcds
 import pytest
@@ -36,6 +36,59 @@ def test_once(s: mcds.Store, opener: Opener) -> None:
     payments.settle("order:4", b"four", code=4)
     assert payments.begin("order:4").code == 4
     assert payments.forget("order:4") and not payments.forget("order:4")
+
+
+def test_a_key_in_use_is_named(s: mcds.Store) -> None:
+    hooks = s.once("hooks")
+    hooks.run("evt", lambda: b"r", request=b"A")
+
+    async def run() -> bytes:
+        async def work() -> bytes:
+            return b"never"
+
+        return await s.aio.once("hooks").run("evt", work, request=b"B")
+
+    async def begin() -> Any:
+        return await s.aio.once("hooks").begin("evt", b"B")
+
+    async def settle() -> None:
+        await s.aio.once("hooks").settle("evt", b"s")
+
+    pipeline = s.pipeline(check_results=False).once("hooks")
+    other = "the key b'evt' was used for another request; take a new key for this one"
+    done = "the key b'evt' has a result, which stays; forget it first"
+    calls: List[Tuple[str, str, Callable[[], Any]]] = [
+        ("run", other, lambda: hooks.run("evt", lambda: b"never", request=b"B")),
+        ("begin", other, lambda: hooks.begin("evt", request=b"B")), ("settle", done, lambda: hooks.settle("evt", b"s")),
+        ("run", other, lambda: asyncio.run(run())), ("begin", other, lambda: asyncio.run(begin())),
+        ("settle", done, lambda: asyncio.run(settle())),
+        ("begin", other, lambda: pipeline.begin("evt", request=b"B").result()),
+        ("settle", done, lambda: pipeline.settle("evt", b"s").result())]
+    for verb, reason, call in calls:
+        with pytest.raises(mcds.Exists) as caught:
+            call()
+        error = caught.value
+        assert (str(error), error.reason, error.verb) == (f"once 'hooks': {verb}: {reason}", reason, verb)
+    assert hooks.run("evt", lambda: b"never", request=b"A") == b"r"
+
+
+def test_an_empty_request_is_a_request(s: mcds.Store) -> None:
+    """Only None, the default, is not checked."""
+    hooks = s.once("hooks")
+    hooks.run("a", lambda: b"A", request=b"A")
+    hooks.run("empty", lambda: b"E", request="")
+    hooks.run("none", lambda: b"N")
+    empties: List[Any] = [b"", "", bytearray(), memoryview(b"")]
+    for empty in empties:
+        with pytest.raises(mcds.Exists):
+            hooks.run("a", lambda: b"never", request=empty)
+        assert hooks.run("empty", lambda: b"never", request=empty) == b"E"
+    with pytest.raises(mcds.Exists):
+        hooks.begin("empty", request=b"A")
+    for key, result in (("a", b"A"), ("empty", b"E")):
+        assert hooks.run(key, lambda: b"never") == hooks.run(key, lambda: b"never", request=None) == result
+    for request in (b"A", b"", None):
+        assert hooks.run("none", lambda: b"never", request=request) == b"N"
 
 
 def run_waiting(s: mcds.Store, key: str, work: Callable[[], Any]) -> bytes:
