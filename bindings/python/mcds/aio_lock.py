@@ -17,8 +17,8 @@ from .lock import Leased, LockPlans, Tenure, goes_on, slice_ms
 from .plan import Bytes, Plan, awaited
 
 
-class AioLease(Tenure):
-    """One tenure of a lock; renew and release are awaited."""
+class AioTenure(Tenure):
+    """One tenure of a lock or a semaphore; renew and release are awaited."""
 
     def __init__(self, opened: Opened, runner: Any, lease: Any) -> None:
         super().__init__(opened, lease)
@@ -50,15 +50,8 @@ class AioLease(Tenure):
             raise
 
     async def release(self) -> None:
-        """Release the lock. Raises Lost where the lease had ended before."""
+        """End the lease. Raises Lost where it had ended before."""
         await to_its_end(self._begin(self._release_plan()))
-
-    async def export(self) -> str:
-        """The lease as text, with which `adopt` of another process renews and releases it."""
-        self._opened.check_process()  # in a child nothing ends an operation of the parent
-        while self._last is not None and not self._last.done():
-            await asyncio.wait([self._last])
-        return self._export()
 
     def _keep_for(self, here: object, lease_ms: int, task: "asyncio.Task[Any]") -> None:
         """Renew until the block has ended. If its statement ends without a call of __aexit__, because
@@ -102,6 +95,17 @@ class AioLease(Tenure):
                 return
 
 
+class AioLease(AioTenure):
+    """One tenure of a lock; renew, release and export are awaited."""
+
+    async def export(self) -> str:
+        """The lease as text, with which `adopt` of another process renews and releases it."""
+        self._opened.check_process()  # in a child nothing ends an operation of the parent
+        while self._last is not None and not self._last.done():
+            await asyncio.wait([self._last])
+        return self._export()
+
+
 class AioBlock(Leased):
     """Acquires for an `async with` block."""
 
@@ -111,7 +115,7 @@ class AioBlock(Leased):
 
     def __init__(self, opened: Opened, runner: Any) -> None:
         super().__init__(opened, runner)
-        self._held: "Dict[asyncio.Task[Any], List[AioLease]]" = {}
+        self._held: "Dict[asyncio.Task[Any], List[AioTenure]]" = {}
 
     async def _acquire(self) -> Any:
         wait = self._chosen.wait

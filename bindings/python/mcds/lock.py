@@ -159,7 +159,7 @@ class Tenure(Bound):
 
     @property
     def lost(self) -> bool:
-        """Whether the lease has ended, or may have: another may hold the lock. Raises Invalid after the close
+        """Whether the lease has ended, or may have: another may be the holder. Raises Invalid after the close
         of the store, and in a child of the process that has acquired it."""
         return self._failure is not None or self.remaining == 0
 
@@ -201,9 +201,7 @@ class Tenure(Bound):
                     (handle or self._handle, self._held), take_none)
 
     def _export(self) -> str:
-        if self._calls is not LOCK_CALLS:
-            raise Invalid(message_of(self._calls.noun, shown_name(self._opened.name), "",
-                                     "only leases of locks are exported"))
+        """For a lease of a lock. Permits have no text."""
         out = ffi.new("char[]", lib.MCDS_LEASE_TEXT)
         check(lib.mcds_lock_export(self._handle, self._held, out))
         return str(ffi.string(out).decode())
@@ -217,8 +215,8 @@ class Tenure(Bound):
 H = TypeVar("H", bound=Tenure)
 
 
-class Lease(Tenure):
-    """One tenure of a lock. Any thread may use it."""
+class ThreadTenure(Tenure):
+    """One tenure of a lock or a semaphore. Any thread may use it."""
 
     def __init__(self, opened: Opened, lease: Any) -> None:
         super().__init__(opened, lease)
@@ -238,14 +236,8 @@ class Lease(Tenure):
                 self._judge(error)
                 raise
 
-    def export(self) -> str:
-        """The lease as text, with which `Lock.adopt` of another process renews and releases it."""
-        self._opened.check_process()
-        with self._mutex:
-            return self._export()
-
     def release(self) -> None:
-        """Release the lock. Raises Lost where the lease had ended before."""
+        """End the lease. Raises Lost where it had ended before."""
         self._opened.check_process()  # in a child another thread of the parent may have the mutex
         self._over.put(None)
         with self._mutex:
@@ -274,6 +266,16 @@ class Lease(Tenure):
                 except Error as error:
                     self._judge(error)
                     pause = lease_ms / 20000
+
+
+class Lease(ThreadTenure):
+    """One tenure of a lock. Any thread may use it."""
+
+    def export(self) -> str:
+        """The lease as text, with which `Lock.adopt` of another process renews and releases it."""
+        self._opened.check_process()
+        with self._mutex:
+            return self._export()
 
 
 def import_lease(core: Core, opened: Opened, token: bytes) -> Tuple[Opened, Any]:

@@ -7,10 +7,10 @@ from typing import Any, List, Optional
 
 from ._binding import ffi, lib
 from .arguments import as_integer
-from .aio_lock import AioBlock, AioLease
+from .aio_lock import AioBlock, AioTenure
 from .core import Core, Opened
 from .errors import error_of, text
-from .lock import LEASE_DEFAULT_MS, Block, Calls, Lease, Leased, LockOptions, as_wait
+from .lock import LEASE_DEFAULT_MS, Block, Calls, Leased, LockOptions, ThreadTenure, as_wait
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, as_short_option_ms, awaited, encode_name, new_options,
                    started, take_found, waiting)
 from .stream import collect_holder, new_buffer, records
@@ -66,7 +66,7 @@ def open_semaphore(core: Core, name: Bytes, permits: int = 0, *, ttl: Optional[S
                      chosen)
 
 
-class Permit(Lease):
+class Permit(ThreadTenure):
     """One tenure of a semaphore. Any thread may use it."""
 
     _calls = CALLS
@@ -81,7 +81,7 @@ class Permit(Lease):
         return int(self._held.slot)
 
 
-class AioPermit(AioLease):
+class AioPermit(AioTenure):
     """One tenure of a semaphore; renew and release are awaited."""
 
     _calls = CALLS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from typing import Callable, List
 
@@ -88,9 +89,17 @@ def test_a_lease_is_exported_and_adopted(s: mcds.Store, opener: Opener) -> None:
 def test_a_permit_is_not_exported(s: mcds.Store) -> None:
     permit = s.semaphore("p", permits=1).try_acquire()
     assert permit is not None
-    with pytest.raises(mcds.Invalid, match="only leases of locks"):
-        permit.export()
+    assert not hasattr(permit, "export") and not hasattr(mcds.AioPermit, "export")
+    assert not isinstance(permit, mcds.Lease)
     permit.release()
+
+
+def test_no_docstring_of_a_permit_speaks_of_a_lock() -> None:
+    for kind in (mcds.Permit, mcds.AioPermit):
+        for name in dir(kind):
+            if name[0] != "_":
+                said = inspect.getdoc(getattr(kind, name)) or ""
+                assert "lock" not in said.replace("unlock", ""), (kind, name)
 
 
 def test_aio_adopts_a_lease(s: mcds.Store) -> None:
