@@ -51,10 +51,11 @@ const struct verb ls_verbs[] = {
      .run = ls_run,
      .columns = listing_columns,
      .help =
-         "Print noun, a tab and name of every structure in the namespace, sorted. Slow, and on "
-         "memcached not complete. A name of more than 100 bytes is printed as ~ and a hash, "
-         "from which the name cannot be found; each byte outside ASCII, blank, %, : and ~ "
-         "at the beginning counts as three."},
+         "Print noun, a tab and name of every structure in the namespace, sorted, except "
+         "limits with --burst window, which are never listed. Slow, and on memcached not "
+         "complete. A name of more than 100 bytes is printed as ~ and a hash, from which the "
+         "name cannot be found; each byte outside ASCII, blank, %, : and ~ at the beginning "
+         "counts as three."},
     {.word = NULL},
 };
 

@@ -163,15 +163,16 @@ typedef struct mcds_listed {
  * to end the scan. */
 typedef bool (*mcds_scan_cb)(void *context, const mcds_listed *listed);
 
-/* Lists the structures in the store's namespace: calls `visit` once for each, in no order, until
- * visit returns false. On memcached the call is slow and may miss some structures: it is for
- * interactive use, not for programs. If a server fails, the call visits the structures of the
- * other servers and then returns the failure. mcds_errmsg() names each server that failed. The
- * call connects to all servers at the same time, so many servers that do not answer take no
- * longer than one. A server that sends nothing for the timeout has failed. While a server continues
- * to send, the call may take longer than the timeout. On lmdb, after the last visit, the call
- * checks all pages that can have keys of the namespace. It returns MCDS_IO if a page is damaged. If
- * visit has returned false, the call skips this check.
+/* Lists the structures in the store's namespace: calls `visit` once for each, in no order,
+ * until visit returns false. Limits of the form MCDS_LIMIT_WINDOW are never listed. On
+ * memcached the call is slow and may miss some structures: it is for interactive use, not for
+ * programs. If a server fails, the call visits the structures of the other servers and then
+ * returns the failure. mcds_errmsg() names each server that failed. The call connects to all
+ * servers at the same time, so many servers that do not answer take no longer than one. A
+ * server that sends nothing for the timeout has failed. While a server continues to send, the
+ * call may take longer than the timeout. On lmdb, after the last visit, the call checks all
+ * pages that can have keys of the namespace. It returns MCDS_IO if a page is damaged. If visit
+ * has returned false, the call skips this check.
  * Arguments:   visit  must not call the store
  * Returns:     MCDS_OK           also if visit has ended the call
  *              MCDS_UNAVAILABLE  a server cannot be reached, or broke off its listing
