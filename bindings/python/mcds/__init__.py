@@ -23,7 +23,7 @@ from .pipeline import Pipeline, Result
 from .queue import AioJob, AioQueue, Job, JobEntry, JobState, PipelineQueue, Queue, QueueCounts
 from .semaphore import (AioPermit, AioSemaphore, Permit, PermitHolder, PipelineSemaphore,
                         Semaphore)
-from .set import AioSet, Bag, PipelineSet, Sequence, Set
+from .set import AioBag, AioSet, Bag, PipelineSet, Sequence, Set
 from .store import Finding, Store, open, version
 from .table import AioTable, Cursor, PipelineTable, Table
 from .views import AioViews, PipelineViews, Views
@@ -33,7 +33,7 @@ from .visitors import (AioOnline, AioVisitors, Members, Online, OnlineValue, Pip
 __version__ = version()
 
 __all__ = [
-    "Aio", "AioArray", "AioCache", "AioClaim", "AioCounter", "AioIds", "AioJob", "AioLease",
+    "Aio", "AioArray", "AioBag", "AioCache", "AioClaim", "AioCounter", "AioIds", "AioJob", "AioLease",
     "AioLimit", "AioList", "AioLock", "AioLog", "AioOnce", "AioOnline", "AioPermit", "AioQueue",
     "AioRun", "AioSemaphore", "AioSet", "AioSumCounter", "AioTable", "AioViews", "AioVisitors",
     "Ambiguous", "Array", "Bag", "Busy", "Cache", "Claim", "Corrupt", "Counter", "CounterValue",

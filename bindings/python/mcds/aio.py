@@ -28,7 +28,7 @@ from .once import AioOnce, open_once
 from .plan import CONVERSION, Plan, closed_of, new_options, new_sized, opens
 from .queue import AioQueue, open_queue
 from .semaphore import AioSemaphore, open_semaphore
-from .set import AioSet, open_bag, open_sequence, open_set
+from .set import AioBag, AioSet, open_bag, open_sequence, open_set
 from .table import AioTable, open_table
 from .views import AioViews, open_views
 from .visitors import AioOnline, AioVisitors, open_online, open_visitors
@@ -359,7 +359,7 @@ class Aio(Bound):
     online = opens(open_online, AioOnline)
     views = opens(open_views, AioViews)
     set = opens(open_set, AioSet)
-    bag = opens(open_bag, AioSet)
+    bag = opens(open_bag, AioBag)
     sequence = opens(open_sequence, AioSet)
     table = opens(open_table, AioTable)
     list = opens(open_list, AioList)

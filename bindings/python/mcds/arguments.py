@@ -135,11 +135,11 @@ def located_opening(error: Exception, opener: Callable[..., Any], runner: Any, a
         return with_method(error, type(runner), opener) if isinstance(error, TypeError) else error
     reason = said.reason(opener, runner._core, args, kwargs)
     name = kwargs["name"] if "name" in kwargs else args[0]
-    if not isinstance(name, (str, bytes, bytearray, memoryview)):
-        return type(error)(reason)
     noun = opener.__name__.removeprefix("open_")
     if not hasattr(lib, f"mcds_{noun}_open"):  # a form of a structure: its module has the noun
         noun = opener.__module__.rpartition(".")[2]
+    if not isinstance(name, (str, bytes, bytearray, memoryview)):
+        return said.located(error, noun, "", "", reason)
     encoded = name.encode(errors="backslashreplace") if isinstance(name, str) else bytes(name)
     return said.located(error, noun, shown_name(encoded), "", reason)
 

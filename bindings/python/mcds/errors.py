@@ -278,11 +278,11 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def absent(opened: Any, reason: str) -> NotFound:
+def absent(opened: Any, verb: str, reason: str) -> NotFound:
     """The error for a key or element that a structure does not have."""
     error = NotFound()
     error.result = lib.MCDS_NOT_FOUND
-    locate(error, opened.noun, shown_name(opened.name), "", reason)
+    locate(error, opened.noun, shown_name(opened.name), verb, reason)
     return error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
 import fractions
 import re
@@ -11,9 +12,10 @@ from typing import Any, AsyncIterator, Iterable, Iterator, List, NamedTuple, Opt
 from ._binding import ffi, lib
 from .arguments import Misfit, as_integer, check_type
 from .core import Core, Opened
-from .errors import brief, error_of
+from .errors import Invalid, brief, change_reason, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, as_required_ms, as_short_ms,
-                   awaited, begun, called, encode_name, new_options, new_sized, new_struct, started, take_found, take_none, waiting)
+                   awaited, begun, called, encode_name, new_options, new_sized, new_struct, started,
+                   take_found, take_none, waiting)
 from .stream import PART, check_open, check_scan, collect_limit, records, rest_of, visit_of
 from .table import Cursor, moving
 
@@ -72,6 +74,14 @@ class Parts(NamedTuple):
     burst: int = 0
 
 
+def as_per_ms(per: Seconds) -> int:
+    """The time of a rate. One of less than a millisecond is refused: rounded up, it would be another rate."""
+    ms = as_required_ms(per, "rates: per")
+    if 0 < (per.total_seconds() if isinstance(per, datetime.timedelta) else per) < 0.001:
+        raise ValueError(Misfit(f"rates: per must be at least 0.001 seconds, not {brief(per)}"))
+    return ms
+
+
 def as_rate(rate: Rate) -> Parts:
     if not isinstance(rate, (str, tuple, list)):
         raise TypeError(Misfit(f"each of rates must be a str or a tuple, not {type(rate).__name__}"))
@@ -79,8 +89,8 @@ def as_rate(rate: Rate) -> Parts:
         if not 2 <= len(rate) <= 3:
             raise ValueError(Misfit(f"each of rates must have 2 or 3 members, not {len(rate)}"))
         tokens, per, *burst = rate
-        return Parts(as_integer(tokens, "count"), as_required_ms(per, "per"),
-                     *(as_integer(one, "burst") for one in burst))
+        return Parts(as_integer(tokens, "rates: count"), as_per_ms(per),
+                     *(as_integer(one, "rates: burst") for one in burst))
     found = RATE.fullmatch(rate)
     per_ms = fractions.Fraction(found[2] or 1) * UNITS_MS[found[3] or "s"] if found else None
     if found is None or per_ms is None or per_ms.denominator > 1:
@@ -90,7 +100,7 @@ def as_rate(rate: Rate) -> Parts:
 
 
 def as_rates(rates: Union[str, Iterable[Rate]], burst: Optional[int]) -> Tuple[Parts, ...]:
-    if not isinstance(rates, Iterable):
+    if isinstance(rates, (bytes, bytearray, memoryview)) or not isinstance(rates, Iterable):
         raise TypeError(Misfit(f"rates must be a str or an iterable of rates, not {type(rates).__name__}"))
     parts = [as_rate(rate) for rate in ([rates] if isinstance(rates, str) else rates)]
     if burst is not None:
@@ -106,8 +116,8 @@ def open_limit(core: Core, name: Bytes, *, rates: Union[str, Iterable[Rate]] = (
                remember: Seconds = 0) -> Opened:
     """How often each identity (an address, a user) may do something, over all programs.
 
-    rates  one to four, such as "10/s", "1000/h", "5/10s" or (count, seconds[, burst]); a take needs
-           tokens of all. Without rates only scan, page and drop work
+    rates  one to four, such as "10/s", "1000/h", "5/10s" or (count, per[, burst]) with `per` in seconds,
+           at least 0.001; a take needs tokens of all. Without rates only scan, page and drop work
     burst  tokens at once, of the first rate (its count)
     form   LimitForm.WINDOW: at most `count` in any window; one rate, no patience, give, scan or drop
     remember  0 to 60: the same take is refused again from memory for so many seconds, and not after its
@@ -124,10 +134,23 @@ def open_limit(core: Core, name: Bytes, *, rates: Union[str, Iterable[Rate]] = (
     """
     parts = as_rates(rates, burst)
     key = (as_integer(form, "form"), parts, as_ms(remember, "remember"))
-    # C refuses a number of rates that does not fit.
-    options = new_options("mcds_limit_options", form=key[0], rate_count=len(parts),
-                          rates=parts[:lib.MCDS_LIMIT_RATES_MAX], remember_ms=key[2])
-    return core.open("limit", encode_name(name), options, key)
+    try:
+        # C refuses a number of rates that does not fit.
+        options = new_options("mcds_limit_options", form=key[0], rate_count=len(parts),
+                              rates=parts[:lib.MCDS_LIMIT_RATES_MAX], remember_ms=key[2])
+        return core.open("limit", encode_name(name), options, key)
+    except Invalid as error:
+        name_rates(error, burst)
+        raise
+
+
+def name_rates(error: Invalid, burst: Optional[int]) -> None:
+    """Name the argument with the number that is refused: `rates`, unless it is the argument `burst`."""
+    if error.option == "rate_count":
+        error.option = "rates"
+    elif error.option in ("count", "per") or error.option == "burst" and burst is None:
+        change_reason(error, f"rates: {error.reason}")
+        error.option = "rates"
 
 
 def read_tokens(out: Any) -> LimitValue:

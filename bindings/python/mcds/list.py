@@ -11,7 +11,7 @@ from .arguments import as_integer, check_elements
 from .core import Core, Opened
 from .encoding import encoded
 from .helping import named
-from .plan import (CONVERSION, Bytes, Plan, Structure, as_array, as_bytes, awaited, begun, called, checked,
+from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, begun, called, checked,
                    encode_name, new_options, refusal, started, take_found, take_none, waiting)
 from .stream import Stream, collect_value, count, read_all
 
@@ -71,17 +71,16 @@ class ListPlans(Structure):
         build = named(method, ListPlans._read)
         try:
             skip, limit = as_integer(skip, "skip"), as_integer(limit, "limit")
+            ffi.new("uint64_t[]", (skip, limit))
         except TypeError as error:
             raise refusal(error, build, self) from error.__cause__
+        except OverflowError as error:
+            plan: Plan[None] = Plan(lib.mcds_list_scan, None, (ffi.NULL, skip, limit, collect_value, ffi.NULL),
+                                    take_none, made_by=(self, build, (skip, limit), {}))
+            raise plan.failure(error) from None
 
         def scan(buffer: Any) -> int:
-            plan: Plan[None] = Plan(lib.mcds_list_scan, None,
-                                    (self._opened.handle, skip, limit, collect_value, buffer), take_none,
-                                    made_by=(self, build, (skip, limit), {}))
-            try:
-                return int(plan.call(*plan.arguments))
-            except CONVERSION as error:
-                raise plan.failure(error) from None
+            return int(lib.mcds_list_scan(self._opened.handle, skip, limit, collect_value, buffer))
 
         return scan
 
@@ -90,6 +89,7 @@ class List(ListPlans):
     """Values in the order in which they were pushed."""
 
     push = waiting(ListPlans._push)
+    read = waiting(ListPlans._read)
     clear = waiting(ListPlans._clear)
     drop = waiting(ListPlans._drop)
 
@@ -119,8 +119,13 @@ class List(ListPlans):
         return any(True for _ in self._values("__bool__", limit=1))
 
     def _values(self, method: str, skip: int = 0, limit: int = 0) -> Iterator[bytes]:
-        for _, _, _, value in Stream(self, self._scan(method, skip, limit), method):
-            yield value
+        """Refuses an argument before the iteration begins."""
+        return values_of(Stream(self, self._scan(method, skip, limit), method))
+
+
+def values_of(stream: Stream) -> Iterator[bytes]:
+    for _, _, _, value in stream:
+        yield value
 
 
 class PipelineList(ListPlans):
@@ -137,7 +142,6 @@ class AioList(ListPlans):
     """A list whose operations are awaited."""
 
     push = awaited(ListPlans._push)
-    push_many = awaited(ListPlans._push_many)
     read = awaited(ListPlans._read)
     clear = awaited(ListPlans._clear)
     drop = awaited(ListPlans._drop)
@@ -155,6 +159,11 @@ class AioList(ListPlans):
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._values("__aiter__")
 
-    async def _values(self, method: str, skip: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
-        async for _, _, _, value in Stream(self, self._scan(method, skip, limit), method):
-            yield value
+    def _values(self, method: str, skip: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
+        """Refuses an argument before the iteration begins."""
+        return awaited_values_of(Stream(self, self._scan(method, skip, limit), method))
+
+
+async def awaited_values_of(stream: Stream) -> AsyncIterator[bytes]:
+    async for _, _, _, value in stream:
+        yield value

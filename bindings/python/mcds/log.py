@@ -17,7 +17,7 @@ from .core import Core, Opened
 from .encoding import encode_text
 from .errors import check
 from .plan import (LOOK_MS, REFUSALS, Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_bound_ms,
-                   as_option_ms, as_short_ms, as_short_option_ms, as_time_ms, awaited, begun, called, checked,
+                   as_option_ms, as_required_ms, as_short_option_ms, as_time_ms, awaited, begun, called, checked,
                    encode_name, from_time_ms, is_closed, new_options, new_sized, refusal, started, take_found,
                    take_none, waiting)
 from .stream import (PART, Stream, check_scan, collect_event, new_buffer, read_all, records, rest_of,
@@ -150,6 +150,14 @@ def to_event(record: Any) -> Event:
     return Event(from_time_ms(when_ms), from_time_ms(filed_ms), data)
 
 
+def to_following(cursor: Optional[LogCursor], pause: Seconds) -> Tuple[LogCursor, int]:
+    """The cursor and the milliseconds with which `follow` begins."""
+    if cursor is None:
+        cursor = LogCursor()
+    check_type(cursor, LogCursor, "cursor")
+    return cursor, as_required_ms(pause, "pause", 32)
+
+
 #: An event, or None, and the position after it: an mcds_log_cursor.
 Step = Tuple[Optional[Event], Any]
 
@@ -263,9 +271,9 @@ class LogPlans(Structure):
         return Plan(lib.mcds_log_scan, lib.mcds_log_scan_start,
                     (self._opened.handle, ffi.NULL, collect_event, visit.buffer, info), take, visit)
 
-    def _parts_of(self, pause: Seconds) -> Iterator[float]:
+    def _parts_of(self, pause_ms: int) -> Iterator[float]:
         """Seconds to sleep, one short sleep after the other, until the pause or the store has ended."""
-        until = time.monotonic() + checked(self, Log.follow, as_short_ms, pause, "pause") / 1000
+        until = time.monotonic() + pause_ms / 1000
         while (left := until - time.monotonic()) > 0 and not is_closed(self):
             yield min(left, LOOK_MS / 1000)
 
@@ -297,6 +305,7 @@ class Log(LogPlans):
     put = waiting(LogPlans._put)
     put_many = waiting(LogPlans._put_many)
     tail = waiting(LogPlans._tail)
+    read = waiting(LogPlans._read)
     damage = waiting(LogPlans._damage)
     drop = waiting(LogPlans._drop)
 
@@ -310,7 +319,7 @@ class Log(LogPlans):
         >>> [event.data for event in s.log("numbers").events(limit=2, newest_first=True)]
         [b'three', b'two']
         """
-        yield from self._events("events", first, last, limit, newest_first)
+        return self._events("events", first, last, limit, newest_first)
 
     def follow(self, cursor: Optional[LogCursor] = None, pause: Seconds = 0.5) -> Iterator[Event]:
         """Events as they are put, for ever; looks again after `pause` seconds without any.
@@ -318,7 +327,9 @@ class Log(LogPlans):
         Each event moves the cursor past it. So `cursor.save()` after an event is the position from which
         another call, or another process, continues with the next event.
         """
-        cursor = cursor or LogCursor()
+        return self._follow(*checked(self, Log.follow, to_following, cursor, pause))
+
+    def _follow(self, cursor: LogCursor, pause_ms: int) -> Iterator[Event]:
         with rest_of(self) as rest:
             while rest.take(called("follow", LogPlans._steps, self, cursor)):
                 for event, position in rest.part:
@@ -326,7 +337,7 @@ class Log(LogPlans):
                     if event is not None:
                         yield event
                         continue
-                    for part in self._parts_of(pause):
+                    for part in self._parts_of(pause_ms):
                         time.sleep(part)
 
     def __iter__(self) -> Iterator[Event]:
@@ -334,8 +345,13 @@ class Log(LogPlans):
 
     def _events(self, method: str, first: Optional[When] = None, last: Optional[When] = None, limit: int = 0,
                 newest_first: bool = False) -> Iterator[Event]:
-        for record in Stream(self, self._scan(first, last, limit, newest_first), method):
-            yield to_event(record)
+        """Refuses an argument before the iteration begins."""
+        return events_of(Stream(self, self._scan(first, last, limit, newest_first), method))
+
+
+def events_of(stream: Stream) -> Iterator[Event]:
+    for record in stream:
+        yield to_event(record)
 
 
 class PipelineLog(LogPlans):
@@ -364,10 +380,12 @@ class AioLog(LogPlans):
         """The events of a range, in parts that another thread reads."""
         return self._events("events", first, last, limit, newest_first)
 
-    async def follow(self, cursor: Optional[LogCursor] = None,
-                     pause: Seconds = 0.5) -> AsyncIterator[Event]:
+    def follow(self, cursor: Optional[LogCursor] = None,
+               pause: Seconds = 0.5) -> AsyncIterator[Event]:
         """Events as they are put, for ever. Each event moves the cursor past it."""
-        cursor = cursor or LogCursor()
+        return self._follow(*checked(self, AioLog.follow, to_following, cursor, pause))
+
+    async def _follow(self, cursor: LogCursor, pause_ms: int) -> AsyncIterator[Event]:
         with rest_of(self) as rest:
             while rest.take(await begun("follow", LogPlans._steps, self, cursor)):
                 for event, position in rest.part:
@@ -375,13 +393,18 @@ class AioLog(LogPlans):
                     if event is not None:
                         yield event
                         continue
-                    for part in self._parts_of(pause):
+                    for part in self._parts_of(pause_ms):
                         await asyncio.sleep(part)
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self._events("__aiter__")
 
-    async def _events(self, method: str, first: Optional[When] = None, last: Optional[When] = None,
-                      limit: int = 0, newest_first: bool = False) -> AsyncIterator[Event]:
-        async for record in Stream(self, self._scan(first, last, limit, newest_first), method):
-            yield to_event(record)
+    def _events(self, method: str, first: Optional[When] = None, last: Optional[When] = None,
+                limit: int = 0, newest_first: bool = False) -> AsyncIterator[Event]:
+        """Refuses an argument before the iteration begins."""
+        return awaited_events_of(Stream(self, self._scan(first, last, limit, newest_first), method))
+
+
+async def awaited_events_of(stream: Stream) -> AsyncIterator[Event]:
+    async for record in stream:
+        yield to_event(record)

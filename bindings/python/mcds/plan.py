@@ -230,14 +230,10 @@ def known(result: T) -> Plan[T]:
 MadeBy = Tuple[Any, Optional[Callable[..., Any]], Tuple[Any, ...], Mapping[str, Any]]
 
 
-def put_name(error: Invalid, structure: Any) -> None:
-    """Into the refusal of a number by `new_struct`, which knows no name."""
-    put_encoded_name(error, structure._opened.name)
-
-
-def put_encoded_name(error: Invalid, name: bytes) -> None:
+def put_name(error: Invalid, name: bytes, method: str = "") -> None:
+    """Into the refusal of a number by `new_struct`, which knows no name and no method."""
     if error.option and not error.name:
-        locate(error, error.noun, shown_name(name), error.verb, error.reason)
+        locate(error, error.noun, shown_name(name), method or error.verb, error.reason)
 
 
 def is_number(given: Any, number: Any) -> bool:
@@ -253,7 +249,7 @@ REFUSALS = (ValueError, TypeError)
 def refusal(error: Exception, build: Callable[..., Any], structure: Any, *given: Any) -> Exception:
     """The error, with the name of the structure. Only calls that fail run this."""
     if isinstance(error, Invalid) and misfit_of(error) is None:
-        put_name(error, structure)
+        put_name(error, structure._opened.name, name_of(build))
         return error
     return located(error, build, structure, *given)
 
@@ -362,7 +358,7 @@ def opens(opener: Callable[Concatenate[Any, P], Any], kind: Callable[[Any, Any],
         except REFUSALS as error:
             if isinstance(error, Invalid) and misfit_of(error) is None:
                 name: Any = kwargs["name"] if "name" in kwargs else args[0]
-                put_encoded_name(error, encode(name))
+                put_name(error, encode(name))
                 raise
             raise located_opening(error, opener, self, args, kwargs) from error.__cause__
 
@@ -467,7 +463,8 @@ def no_span(span: object, name: str) -> TypeError:
 
 
 def as_ms(span: Optional[Seconds], name: str, bits: int = 63) -> int:
-    """Milliseconds of the argument `name`, of fewer than `bits` bits; 0 for None, which is C's default."""
+    """Milliseconds of the argument `name`, of fewer than `bits` bits; 0 for None, which is C's default. A span is
+    rounded to a whole millisecond, and is at least 1 unless it is 0: 0 has another meaning in C."""
     if span is None:
         return 0
     try:
@@ -526,7 +523,7 @@ def as_bound_ms(when: Optional[When], name: str) -> int:
     if isinstance(when, datetime.datetime):
         if when.tzinfo is None:
             raise ValueError(Misfit(f"{name} must be a datetime with a time zone"))
-        return (when - EPOCH) // MS
+        return round((when - EPOCH) / MS)  # as a number
     try:
         ms = when * 1000
         fits_in = -(1 << 62) < ms < 1 << 62

@@ -125,6 +125,7 @@ class AnyForm(SetPlans):
     add_new = waiting(SetPlans._add_new)
     take = waiting(SetPlans._take)
     has = waiting(SetPlans._has)
+    read = waiting(SetPlans._read)
     drop = waiting(SetPlans._drop)
 
     def add(self, element: Bytes) -> None:
@@ -141,7 +142,7 @@ class AnyForm(SetPlans):
     def remove(self, element: Bytes) -> None:
         """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
         if not called("remove", SetPlans._take, self, element):
-            raise absent(self._opened, f"no element {brief(element)}")
+            raise absent(self._opened, "remove", f"no element {brief(element)}")
 
     def update(self, *elements: Iterable[Bytes]) -> None:
         """Add many elements, of any number of iterables; their requests travel together."""
@@ -190,7 +191,7 @@ class Set(AnyForm, OfBytes, MutableSet[bytes]):
         for element in self._elements("pop"):
             if called("pop", SetPlans._take, self, element):
                 return element
-        raise absent(self._opened, "empty")
+        raise absent(self._opened, "pop", "empty")
 
     @classmethod
     def _from_iterable(cls, it: Iterable[Any]) -> builtins.set[Any]:
@@ -229,7 +230,7 @@ class PipelineSet(SetPlans):
 
 
 class AioSet(SetPlans):
-    """A set, bag or sequence whose operations are awaited."""
+    """A set or a sequence whose operations are awaited."""
 
     add = awaited(SetPlans._add)
     discard = awaited(SetPlans._discard)
@@ -242,7 +243,7 @@ class AioSet(SetPlans):
     async def remove(self, element: Bytes) -> None:
         """Remove an element; raise NotFound, which is a KeyError, where it is absent."""
         if not await begun("remove", SetPlans._take, self, element):
-            raise absent(self._opened, f"no element {brief(element)}")
+            raise absent(self._opened, "remove", f"no element {brief(element)}")
 
     async def update(self, *elements: Iterable[Bytes]) -> None:
         """Add many elements, of any number of iterables; their requests travel together."""
@@ -255,6 +256,10 @@ class AioSet(SetPlans):
         """All elements, in parts that another thread reads."""
         async for _, _, _, element in Stream(self, self._scan, "__aiter__"):
             yield element
+
+
+class AioBag(AioSet):
+    """A multiset whose operations are awaited."""
 
     async def counts(self) -> AsyncIterator[Tuple[bytes, int]]:
         """Each element with its count."""

@@ -127,7 +127,8 @@ class Store(Bound):
         lib.mcds_limit_timeout(self._core.handle, limit_ms)
 
     def structures(self) -> Iterator[Tuple[str, bytes]]:
-        """(noun, name) of each structure in the store. Slow on memcached: for people.
+        """(noun, name) of each structure in the store, except limits of the form LimitForm.WINDOW, which are never
+        listed. Slow on memcached, and not complete there: for people.
 
         >>> s.counter("a").add()
         1

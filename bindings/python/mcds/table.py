@@ -103,6 +103,10 @@ class TablePlans(Structure):
         return Plan(lib.mcds_table_put_if_absent, lib.mcds_table_put_if_absent_start,
                     (self._opened.handle, as_bytes(key), as_bytes(value), as_option_ms(ttl, "ttl")), take_new)
 
+    def _put_default(self, key: Bytes, default: Bytes) -> Plan[bool]:
+        """That of setdefault, whose argument has another name."""
+        return self._put_if_absent(key, default)
+
     def _compare_and_set(self, key: Bytes, expected: Bytes, value: Bytes,
                          ttl: Optional[Seconds] = None) -> Plan[bool]:
         """Set a value only where the key has the expected one. Raises NotFound where it has none.
@@ -211,7 +215,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
     def __getitem__(self, key: Bytes) -> bytes:
         value = called("__getitem__", TablePlans._get, self, key)
         if value is None:
-            raise absent(self._opened, f"no key {brief(key)}")
+            raise absent(self._opened, "__getitem__", f"no key {brief(key)}")
         return value
 
     def __setitem__(self, key: Bytes, value: Bytes) -> None:
@@ -219,14 +223,10 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
 
     def __delitem__(self, key: Bytes) -> None:
         if not called("__delitem__", TablePlans._remove, self, key):
-            raise absent(self._opened, f"no key {brief(key)}")
+            raise absent(self._opened, "__delitem__", f"no key {brief(key)}")
 
     def __contains__(self, key: object) -> bool:
         return fits(key) and called("__contains__", TablePlans._has, self, key)
-
-    def pairs(self) -> Iterator[Tuple[bytes, bytes]]:
-        """All entries, in parts of about 256 KB. Lost, at the end, where a part is gone."""
-        return self._pairs("pairs")
 
     def _pairs(self, method: str) -> Iterator[Tuple[bytes, bytes]]:
         cursor = Cursor()
@@ -257,7 +257,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
         return Keys(self)
 
     def items(self) -> "ItemsView[bytes, bytes]":
-        """The entries, read in parts."""
+        """The entries, read in parts of about 256 KB. Lost, at the end, where a part is gone."""
         return Items(self)
 
     def values(self) -> "ValuesView[bytes]":
@@ -267,7 +267,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
     def setdefault(self, key: Bytes, default: Bytes = b"") -> bytes:
         """The value of the key, after setting it to `default` where it had none."""
         while True:
-            if called("setdefault", TablePlans._put_if_absent, self, key, default):
+            if called("setdefault", TablePlans._put_default, self, key, default):
                 return encode(default)
             value = called("setdefault", TablePlans._get, self, key)
             if value is not None:
@@ -285,7 +285,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
         if value is not None and called("pop", TablePlans._remove, self, key):
             return value
         if default is MISSING:
-            raise absent(self._opened, f"no key {brief(key)}")
+            raise absent(self._opened, "pop", f"no key {brief(key)}")
         return default
 
     def popitem(self) -> Tuple[bytes, bytes]:
@@ -293,7 +293,7 @@ class Table(TablePlans, MutableMapping[bytes, bytes]):
         for key, value in self._pairs("popitem"):
             if called("popitem", TablePlans._remove, self, key):
                 return key, value
-        raise absent(self._opened, "empty")
+        raise absent(self._opened, "popitem", "empty")
 
     def clear(self) -> None:
         """Erase the table."""

@@ -20,7 +20,14 @@ PERIOD_DEFAULT_MS = 86_400_000
 
 
 class Members(enum.IntEnum):
-    """What is stored about each visitor."""
+    """What is stored about each visitor.
+
+    NONE       the number of visitors, and for the current period a mark for each visitor. A visitor counts at most
+               once. A lost reply may leave a visitor uncounted
+    EXACT      the names of the visitors. Each visitor counts exactly once. `get` reads all of the names
+    ESTIMATED  4096 registers (HyperLogLog), about 30 KB for any number of visitors. The numbers are estimates with a
+               standard error of 1.6 %. A hit of a new visitor may leave the estimate as it is
+    """
 
     NONE = lib.MCDS_MEMBERS_NONE  #: a number, and for the period a mark for each visitor
     EXACT = lib.MCDS_MEMBERS_EXACT  #: the visitors; each counts exactly once
@@ -115,7 +122,8 @@ def take_online(code: int, out: Any) -> OnlineValue:
 
 class VisitorsPlans(Structure):
     def _hit(self, visitor: Optional[Bytes] = None, at: Optional[When] = None) -> Plan[bool]:
-        """Count a visit. False: this visitor was counted before. Without a visitor it counts."""
+        """Count a visit. False: this visitor was counted before; with Members.ESTIMATED, the visit does not change the
+        estimate, which is also true of many new visitors. Without a visitor it counts."""
         who = ffi.NULL if visitor is None else encode_name(visitor, "visitor")
         return Plan(lib.mcds_visitors_hit, lib.mcds_visitors_hit_start,
                     (self._opened.handle, who, as_time_ms(at, "at")), take_new)
@@ -158,7 +166,8 @@ class AioVisitors(VisitorsPlans):
 
 class OnlinePlans(Structure):
     def _beat(self, visitor: Bytes, at: Optional[When] = None) -> Plan[bool]:
-        """Report that a visitor is active. False: its windows have counted it."""
+        """Report that a visitor is active. False: its windows have counted it; with Members.ESTIMATED, the estimate
+        does not change."""
         return Plan(lib.mcds_online_beat, lib.mcds_online_beat_start,
                     (self._opened.handle, encode_name(visitor, "visitor"), as_time_ms(at, "at")), take_new)
 

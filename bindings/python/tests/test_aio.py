@@ -31,7 +31,7 @@ def test_every_structure(s: mcds.Store) -> None:
         assert [e async for e in aio.bag("b").counts()] == [(b"1", 1)]
         await asyncio.gather(*(aio.table("t").put(str(i), "v") for i in range(300)))
         assert len({key async for key in aio.table("t")}) == 300
-        await aio.list("y").push_many(["1", "2"])
+        await aio.list("y").extend(["1", "2"])
         assert [v async for v in aio.list("y")] == [b"1", b"2"]
         assert [v async for v in aio.list("y").values(limit=1)] == [b"1"]
         async def fill(key: bytes) -> bytes:

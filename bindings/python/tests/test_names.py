@@ -213,7 +213,7 @@ TEXTS: List[Tuple[Callable[[Any, Any], Any], str]] = [
     (lambda s, text: s.table("n").put("k", text), "table 'n': put: value has"),
     (lambda s, text: s.table("n").put(text, "v"), "table 'n': put: key has"),
     (lambda s, text: s.table("n").__setitem__("k", text), "table 'n': __setitem__: value has"),
-    (lambda s, text: s.table("n").setdefault("k", text), "table 'n': setdefault: value has"),
+    (lambda s, text: s.table("n").setdefault("k", text), "table 'n': setdefault: default has"),
     (lambda s, text: s.list("n").extend(["b", text]), "list 'n': extend: values has an element with"),
     (lambda s, text: s.array("n").set([text]), "array 'n': set: elements has an element with"),
     (lambda s, text: s.array("n").change_by(lambda _: [text]), "array 'n': change_by: change has returned a str with"),

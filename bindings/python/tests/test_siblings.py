@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
+from collections import abc
 from collections.abc import Generator, ItemsView
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
@@ -111,6 +112,16 @@ def methods_of(one: Any, other: Any) -> List[str]:
         mine, others = (inspect.signature(getattr(type(way), name)) for way in (one, other))
         assert [*mine.parameters] == [*others.parameters], (type(other).__name__, name)
     return names
+
+
+@pytest.mark.parametrize("what", OPENERS)
+def test_asyncio_has_the_same_methods(what: str) -> None:
+    """Except those that Python's collections have, which cannot be awaited."""
+    with mcds.open("memory:") as s:
+        waiting, awaited = (type(getattr(one, what)("n", **OPTIONS.get(what, {}))) for one in (s, s.aio))
+    ours, theirs = ({name for name in dir(kind) if name[0] != "_"} for kind in (waiting, awaited))
+    assert theirs <= ours
+    assert ours - theirs <= {*dir(abc.MutableMapping), *dir(abc.MutableSet)}
 
 
 @pytest.mark.parametrize("what", [*OPENERS, *CLAIMS])

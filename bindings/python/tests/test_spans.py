@@ -8,6 +8,7 @@ from typing import Any, Callable, List
 import mcds
 import mcds.store
 import pytest
+from mcds.plan import as_bound_ms, as_ms
 
 NOTHING: List[Any] = [0, 0.0, datetime.timedelta(0)]
 
@@ -123,3 +124,14 @@ def test_a_missing_time_is_not_now(call: Callable[[mcds.Store, Any], object], na
             call(s, when)
         assert [event.data for event in s.log("g").events(first=when)] == [b"kept"]
         assert s.visitors("v", period=60).get().current == 1
+
+
+def test_times_and_spans_are_rounded_alike() -> None:
+    """A number, a datetime and a timedelta. A span that is not 0 stays so."""
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    for us, ms in ((1_000_400, 1000), (1_000_600, 1001), (1_499, 1), (1_501, 2), (0, 0)):
+        span = datetime.timedelta(microseconds=us)
+        assert as_bound_ms(epoch + span, "when") == as_bound_ms(us / 1e6, "when") == ms
+        assert as_ms(span, "ttl") == as_ms(us / 1e6, "ttl") == ms
+    for us in (1, 499, 500):
+        assert as_ms(datetime.timedelta(microseconds=us), "ttl") == as_ms(us / 1e6, "ttl") == 1

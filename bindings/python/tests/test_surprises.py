@@ -122,18 +122,18 @@ def test_text_is_found_in_lists_and_arrays(s: mcds.Store) -> None:
 
 def test_what_is_absent_is_named(s: mcds.Store) -> None:
     calls: List[Tuple[Callable[[], Any], str]] = [
-        (lambda: s.table("t")["k"], "table 't': no key 'k'"),
-        (lambda: s.table("t").pop("k"), "table 't': no key 'k'"),
-        (lambda: s.table("t").__delitem__("k"), "table 't': no key 'k'"),
-        (lambda: s.table("t").popitem(), "table 't': empty"),
-        (lambda: s.set("s").remove("e"), "set 's': no element 'e'"),
-        (lambda: s.set("s").pop(), "set 's': empty"),
-        (lambda: asyncio.run(remove(s)), "set 's': no element 'e'")]
+        (lambda: s.table("t")["k"], "table 't': __getitem__: no key 'k'"),
+        (lambda: s.table("t").pop("k"), "table 't': pop: no key 'k'"),
+        (lambda: s.table("t").__delitem__("k"), "table 't': __delitem__: no key 'k'"),
+        (lambda: s.table("t").popitem(), "table 't': popitem: empty"),
+        (lambda: s.set("s").remove("e"), "set 's': remove: no element 'e'"),
+        (lambda: s.set("s").pop(), "set 's': pop: empty"),
+        (lambda: asyncio.run(remove(s)), "set 's': remove: no element 'e'")]
     for call, message in calls:
         with pytest.raises(mcds.NotFound) as caught:
             call()
         error = caught.value
-        assert str(error) == message and f"{error.noun} '{error.name}': {error.reason}" == message
+        assert str(error) == message and f"{error.noun} '{error.name}': {error.verb}: {error.reason}" == message
         assert isinstance(error, KeyError)
     with pytest.raises(mcds.NotFound) as caught:
         s.table("t")["x" * 100000]

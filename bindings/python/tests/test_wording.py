@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import decimal
 import fractions
 import inspect
@@ -69,8 +70,6 @@ RANGES: List[Tuple[Callable[[mcds.Store], object], str, str, str, str]] = [
     (lambda s: s.cache("c").hold("k", 0.001), "cache 'c': hold", "seconds", "0.05 to 3600 seconds", "0.001"),
     (lambda s: s.ids("i", spread=61), "ids 'i'", "spread", "at most 60 seconds", "61"),
     (lambda s: s.exact_counter("e", flush=3601), "counter 'e'", "flush", "at most 3600 seconds", "3601"),
-    (lambda s: s.limit("r", rates=[(1, 40_000_000)]), "limit 'r'", "per", "0.001 to 31622400 seconds",
-     "40000000"),
     (lambda s: s.visitors("v", period=5).hit("x", at=-5), "visitors 'v': hit", "at", "0 or more seconds",
      "-5"),
     (lambda s: s.log("g").put("x", when=-1), "log 'g': put", "when", "in the years 1970 to 6429", "-1"),
@@ -113,12 +112,12 @@ MISTYPED: List[Tuple[Callable[[Any], object], str]] = [
     (lambda s: s.counter("n").add(1.5), "counter 'n': add: delta must be an integer, not float"),
     (lambda s: s.exact_counter("n").add("1"), "counter 'n': add: delta must be an integer, not str"),
     (lambda s: s.ids("n").take(n=None), "ids 'n': take: n must be an integer, not NoneType"),
-    (lambda s: s.limit("n", rates=[("5", 1)]), "limit 'n': count must be an integer, not str"),
+    (lambda s: s.limit("n", rates=[("5", 1)]), "limit 'n': rates: count must be an integer, not str"),
     (lambda s: list(s.list("n").values(skip=1.5)), "list 'n': values: skip must be an integer, not float"),
     (lambda s: list(s.log("n").events(limit=1.5)), "log 'n': events: limit must be an integer, not float"),
     (lambda s: s.pipeline().counter("n").add(1.5), "counter 'n': add: delta must be an integer, not float"),
     (lambda s: run(lambda: s.aio.counter("n").add(1.5)), "counter 'n': add: delta must be an integer, not float"),
-    (lambda s: s.counter(7), "name must be bytes or str, not int"),
+    (lambda s: s.counter(7), "counter: name must be bytes or str, not int"),
     (lambda s: s.set("n").add(7), "set 'n': add: element must be bytes or str, not int"),
     (lambda s: s.set("n").update(["a", 7]), "set 'n': update: element must be bytes or str, not int"),
     (lambda s: s.table("n").put("k", 7), "table 'n': put: value must be bytes or str, not int"),
@@ -126,7 +125,7 @@ MISTYPED: List[Tuple[Callable[[Any], object], str]] = [
     (lambda s: s.table("n").__setitem__("k", 1.5), "table 'n': __setitem__: value must be bytes or str, not float"),
     (lambda s: s.pipeline().table("n").put("k", 7), "table 'n': put: value must be bytes or str, not int"),
     (lambda s: s.list("n").extend(["a", 7]), "list 'n': extend: values must have bytes or str, not int"),
-    (lambda s: s.limit("n", rates=[(5, None)]), "limit 'n': per must be a number of seconds or a timedelta, not None"),
+    (lambda s: s.limit("n", rates=[(5, None)]), "limit 'n': rates: per must be a number of seconds or a timedelta, not None"),
     (lambda s: s.cache("n").hold("k", None),
      "cache 'n': hold: seconds must be a number of seconds or a timedelta, not None"),
     (lambda s: s.cache("n").hold_tag("k", None),
@@ -190,8 +189,8 @@ INTEGERS: List[Tuple[Callable[[Any, Any], object], str]] = [
     (lambda s, n: s.limit("n", rates="9/h").give("me", n), "limit 'n': give: n"),
     (lambda s, n: s.limit("n", rates="9/h").page(mcds.Cursor(), n), "limit 'n': page: limit"),
     (lambda s, n: s.limit("n").page(mcds.Cursor(n)), "limit 'n': page: position"),
-    (lambda s, n: s.limit("n", rates=[(n, 60)]), "limit 'n': count"),
-    (lambda s, n: s.limit("n", rates=[(5, 60, n)]), "limit 'n': burst"),
+    (lambda s, n: s.limit("n", rates=[(n, 60)]), "limit 'n': rates: count"),
+    (lambda s, n: s.limit("n", rates=[(5, 60, n)]), "limit 'n': rates: burst"),
     (lambda s, n: s.limit("n", rates="5/m", burst=n), "limit 'n': burst"),
     (lambda s, n: s.ids("n").take(n), "ids 'n': take: n"),
     (lambda s, n: list(s.list("n").values(n)), "list 'n': values: skip"),
@@ -372,8 +371,7 @@ NUMBERS: List[Tuple[Callable[[Any], object], str, str, str, int]] = [
     (lambda s: s.exact_counter("n", copies=-1), "counter 'n'", "copies", "0 to 7", -1),
     (lambda s: s.online("n", buckets=2 ** 32), "online 'n'", "buckets", "0 to 32", 2 ** 32),
     (lambda s: s.cache("n", jitter=2 ** 40), "cache 'n'", "jitter", "0 to 90", 2 ** 40),
-    (lambda s: s.limit("n", rates=[(5, 1, -1)]), "limit 'n'", "burst", "0 to 1581120000", -1),
-    (lambda s: s.limit("n", rates=[(-1, 1)]), "limit 'n'", "count", "1 to 1000000000", -1),
+    (lambda s: s.limit("n", rates=[(5, 1)], burst=-1), "limit 'n'", "burst", "0 to 1581120000", -1),
     (lambda s: s.queue("n", stripes=-1), "queue 'n'", "stripes", "0 to 32", -1),
     (lambda s: s.queue("n", tries=2 ** 32), "queue 'n'", "tries", "0 to 10000", 2 ** 32),
     (lambda s: s.queue("n").push_dead("j", -1), "queue 'n': push_dead", "tries", "0 to 65535", -1),
@@ -381,20 +379,45 @@ NUMBERS: List[Tuple[Callable[[Any], object], str, str, str, int]] = [
     (lambda s: s.counter("n").add(2 ** 63), "counter 'n': add", "delta", DELTA, 2 ** 63),
     (lambda s: s.table("n").incr("k", 2 ** 63), "table 'n': incr", "delta", I64, 2 ** 63),
     (lambda s: s.table("n").page(mcds.Cursor(), limit=-1), "table 'n': page", "limit", U64, -1),
-    (lambda s: s.table("n").page(mcds.Cursor(-1)), "table 'n'", "position", U64, -1),
+    (lambda s: s.table("n").page(mcds.Cursor(-1)), "table 'n': page", "position", U64, -1),
     (lambda s: s.limit("n", **RATE).take("me", n=-1), "limit 'n': take", "n", "1 to 5", -1),
     (lambda s: s.limit("n", **RATE).take("me", 2 ** 64), "limit 'n': take", "n", "1 to 5", 2 ** 64),
     (lambda s: s.ids("n").take(-1), "ids 'n': take", "n", "1 to 65536", -1),
     (lambda s: s.semaphore("n", 2).resize(-1), "semaphore 'n': resize", "permits", "1 to 60", -1),
     (lambda s: s.views("n", lambda *_: 0, lambda *_: None).hit("p", 2 ** 63), "views 'n': hit", "n", U32, 2 ** 63),
     (lambda s: list(s.list("n").values(skip=-1)), "list 'n': values", "skip", U64, -1),
-    (lambda s: list(s.log("n").events(limit=-1)), "log 'n'", "limit", U64, -1),
+    (lambda s: list(s.log("n").events(limit=-1)), "log 'n': events", "limit", U64, -1),
     (lambda s: s.queue("n").scan(limit=-1), "queue 'n': scan", "limit", U64, -1),
     (lambda s: s.pipeline().counter("n").add(2 ** 63), "counter 'n': add", "delta", DELTA, 2 ** 63),
     (lambda s: s.pipeline().list("n").read(limit=-1), "list 'n': read", "limit", U64, -1),
     (lambda s: run(lambda: s.aio.counter("n").add(2 ** 63)), "counter 'n': add", "delta", DELTA, 2 ** 63),
     (lambda s: run(lambda: s.aio.ids("n").take(n=-1)), "ids 'n': take", "n", "1 to 65536", -1),
 ]
+
+
+#: Rates that are refused, and why.
+RATES: List[Tuple[Any, str]] = [
+    ([(5, 0)], "rates: per must be 0.001 to 31622400 seconds, not 0"),
+    ([(5, 0.0001)], "rates: per must be at least 0.001 seconds, not 0.0001"),
+    (["5/m", (5, datetime.timedelta(microseconds=999))],
+     "rates: per must be at least 0.001 seconds, not datetime.timedelta(microseconds=999)"),
+    ([(1, 40_000_000)], "rates: per must be 0.001 to 31622400 seconds, not 40000000"),
+    ([(5, 1, -1)], "rates: burst must be 0 to 1581120000, not -1"),
+    ([(-1, 1)], "rates: count must be 1 to 1000000000, not -1"),
+    (b"5/m", "rates must be a str or an iterable of rates, not bytes"),
+    (memoryview(b"5/m"), "rates must be a str or an iterable of rates, not memoryview"),
+]
+
+
+@pytest.mark.parametrize("rates, said", RATES)
+def test_rates_are_named(rates: Any, said: str) -> None:
+    with mcds.open("memory:") as s:
+        for runner in (s, s.aio, s.pipeline()):
+            with pytest.raises((mcds.Invalid, TypeError, ValueError)) as caught:
+                runner.limit("n", rates=rates)  # type: ignore[attr-defined]
+            assert str(caught.value) == f"limit 'n': {said}"
+            assert not isinstance(caught.value, mcds.Invalid) or caught.value.option == "rates"
+        assert s.limit("n", rates=[(1, 0.001)]).take("me")
 
 
 def run(call: Callable[[], Any]) -> Any:
