@@ -115,10 +115,10 @@ typedef int (*mcds_array_change_cb)(void *context, const mcds_bytes *old, size_t
 /* Makes any other change. `change` gets the current elements (`old` is NULL if there is no array)
  * and adds all new elements to `fresh`. If another caller changes the array in the meantime,
  * `change` is called again; it must therefore have no side effects. It returns 0 to write the new
- * elements. If it returns another number, nothing is written and this call returns that number;
- * instead of -1, which is MCDS_AMBIGUOUS, it returns MCDS_IO. If the number is that of a failure or
- * of MCDS_BUSY, the cause in mcds_last_error is MCDS_CAUSE_CALLBACK_FAILED. No result of mcds is
- * 1000 or more: use such numbers to distinguish those of `change` from all results.
+ * elements. If it returns another number, nothing is written and this call returns that number.
+ * Instead of -1, which is MCDS_AMBIGUOUS, this call returns MCDS_IO. If the number is that of a
+ * failure or of MCDS_BUSY, the cause in mcds_last_error is MCDS_CAUSE_CALLBACK_FAILED. No result of
+ * mcds is 1000 or more: use such numbers to distinguish those of `change` from all results.
  * Arguments:   change   must not call the library except mcds_elements_add; its arguments are
  *                       valid during the call only
  *              context  passed to `change`; may be NULL

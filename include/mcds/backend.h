@@ -173,8 +173,8 @@ typedef struct mcds_batch {
                                 does not fit, the outcome is NO_BUFFER */
     struct mcds_batch *next; /* a list of the current holder: caller, store, caller again */
     uint64_t serial; /* for the current holder, which may overwrite it: the engine, for a
-                                combined batch that the store does not get; or the store, which
-                                finds any number in it */
+                                combined batch, which the store does not get; or the store, for
+                                which it may at first be any number */
 } mcds_batch;
 
 #define MCDS_BATCH_MAX 64

@@ -105,7 +105,8 @@ MCDS_API MCDS_CHECKED int mcds_counter_open(mcds_store *store, const char *name,
 /* Closes the handle. EXACT: tries to flush the adds that are left and to free the writer's key
  * for other handles. It does not report a failure of this: call mcds_counter_flush first. If
  * an add or a flush in a pipeline is flushing this handle, the call does not wait: that operation
- * then flushes all adds that are left. If it fails or its pipeline is closed, they are lost.
+ * then flushes all adds that are left. If the operation fails or its pipeline is
+ * closed, these adds are lost.
  * Arguments:   counter  NULL is allowed
  * Cost:        none; EXACT: that of a flush, at most the store's timeout
  * Lost reply:  EXACT: the adds since the last flush count once or not at all */

@@ -24,7 +24,7 @@
 /* Most completions that one loop iteration takes, so that other events are not delayed. */
 #define MCDS_EVENT_TURN 1024
 
-/* Where libevent has no memory to watch the pipeline's file descriptor, the loop polls this often. */
+/* The loop polls at this interval if libevent has no memory to watch the pipeline's descriptor. */
 #define MCDS_EVENT_RETRY_MS 10
 
 typedef struct mcds_event {
@@ -39,8 +39,8 @@ typedef struct mcds_event {
 static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context);
 static inline void mcds_event_detach(mcds_event *adapter);
 
-/* Private. Arms the timer. Without memory for it, the loop calls mcds_event_turn at once, which needs
- * none; returns -1 then. */
+/* Private. Arms the timer. Returns 0, or -1: out of memory; the loop then calls mcds_event_turn at
+ * once, which needs no memory. */
 static inline int mcds_event_arm(mcds_event *adapter, int timeout_ms)
 {
     struct timeval after = {timeout_ms / 1000, timeout_ms % 1000 * 1000};

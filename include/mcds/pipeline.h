@@ -76,7 +76,7 @@ MCDS_API MCDS_CHECKED int mcds_pipeline_open(mcds_store *store,
 /* Closes the pipeline. Operations in flight may or may not be applied; their completions are not
  * returned. Must not be called from a callback of an operation of this pipeline.
  * Arguments:   pipeline  NULL is allowed
- * Cost:        none; as mcds_close if nothing else has the store open
+ * Cost:        none; that of mcds_close if nothing else has the store open
  * Lifetime:    afterwards the library uses no output and no context of an operation */
 MCDS_API void mcds_pipeline_close(mcds_pipeline *pipeline);
 
@@ -149,10 +149,10 @@ MCDS_API void mcds_pipeline_on_start(mcds_pipeline *pipeline, mcds_start_cb star
 /* The events for which an event loop waits before it calls mcds_pipeline_poll again. */
 typedef struct mcds_wait {
     size_t size;     /* sizeof(mcds_wait) */
-    int fd;          /* readable when there is something to do; -1: none, because poll does all
-                        the work, or none yet, because this process had no file descriptor left:
-                        timeout_ms is then short. Another number never changes while the
-                        pipeline is open */
+    int fd;          /* readable when there is something to do; -1: there is none, because poll
+                        does all the work, or there is none yet, because this process had no
+                        file descriptor left: timeout_ms is then short. A number that is not -1
+                        never changes while the pipeline is open */
     int timeout_ms;  /* wait at most this time; -1: wait for fd alone */
     int64_t wake_ns; /* timeout_ms as a time of the monotonic clock; INT64_MAX: no timeout */
 } mcds_wait;

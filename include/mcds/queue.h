@@ -189,7 +189,7 @@ typedef struct mcds_job {
  * Cost:        none
  * Threads:     as mcds_queue_next */
 MCDS_API void mcds_queue_job_save(const mcds_job *job, char text_out[MCDS_QUEUE_JOB_TEXT]);
-/* Reads a receipt that mcds_queue_job_save has written; the claim may have ended. A handle of
+/* Reads a receipt that mcds_queue_job_save has written. The claim may have ended. A handle of
  * another queue refuses the job: next, done, again and longer return MCDS_INVALID.
  * Arguments:   job   held afterwards. Its deadline is not known: deadline_ns is 0 until
  *                    mcds_queue_longer returns MCDS_OK

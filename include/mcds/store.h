@@ -142,9 +142,9 @@ MCDS_API MCDS_CHECKED int mcds_open(const char *uri, const mcds_options *options
  * connections and the file are closed when the last of these is closed. Nothing is erased, except
  * the content of a memory: store when its last handle is closed.
  * Arguments:   store  NULL is allowed
- * Cost:        none on memory: and memcached; lmdb: the call that closes the last of these, which may
- *              be that of a structure or of a pipeline, waits for the disk. It does not wait for
- *              other processes. */
+ * Cost:        none on memory: and memcached; lmdb: the call that closes the last of these waits
+ *              for the disk. It may be the close of a structure or of a pipeline. It does not
+ *              wait for other processes. */
 MCDS_API void mcds_close(mcds_store *store);
 
 /* Limits each later operation to `timeout_ms` if the store's timeout is longer. Use it if the

@@ -24,7 +24,7 @@
 /* Most completions that one loop iteration takes, so that other handles are not delayed. */
 #define MCDS_UV_TURN 1024
 
-/* Where libuv does not watch the pipeline's file descriptor, the loop polls this often. */
+/* The loop polls at this interval if libuv does not watch the pipeline's descriptor. */
 #define MCDS_UV_RETRY_MS 10
 
 typedef struct mcds_uv {
