@@ -81,14 +81,14 @@ static int judge_emptiness(struct worker *worker)
     return worker->is_over ? MCDS_OK : MCDS_BUSY;
 }
 
-/* The id of the job: the part of the receipt that is the same in all its claims. The tries and a
- * checksum follow it. */
+/* The id of the job: the part of the receipt that is the same in all its claims. The tries, the queue
+ * and a checksum follow it. */
 static void write_job_id(const struct worker *worker, char out[MCDS_QUEUE_JOB_TEXT])
 {
     char receipt[MCDS_QUEUE_JOB_TEXT];
     mcds_queue_job_save(&worker->job, receipt);
     const char *part = strchr(receipt, '.');
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         char *last = strrchr(receipt, '.');
         if (last != NULL)
             *last = '\0';

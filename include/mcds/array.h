@@ -99,8 +99,8 @@ MCDS_API MCDS_CHECKED int mcds_array_change_start(mcds_array *array, const mcds_
 
 /* The new elements of an array, collected by the callback of mcds_array_change_by. */
 typedef struct mcds_elements mcds_elements;
-/* Adds an element at the end. If it fails, the change fails with the same result, even if the
- * callback returns 0, and nothing is written.
+/* Adds an element at the end. If it fails, nothing is written. Then the change fails with the same
+ * result if the callback returns 0 or -1, and with the number of the callback if that is another.
  * Arguments:   elements  of the callback that is running
  *              element   any bytes; copied
  * Returns:     MCDS_OK; MCDS_TOO_BIG: more than 64 MB in all; MCDS_NO_MEMORY; MCDS_INVALID

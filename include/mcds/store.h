@@ -130,7 +130,7 @@ typedef struct mcds_options {
  *                                before 1970, or the monotonic clock below 0
  *              MCDS_NO_MEMORY
  * Cost:        none on memory:; memcached: reads the files of the URI, if it names any; lmdb: reads
- *              and maps the files, unless this process has them open. lmdb: it waits, up to 20 s,
+ *              and maps the files, unless this process has them open. lmdb: it waits, up to 30 s,
  *              for another process that is opening or making the file, and for a thread of this
  *              process that opens another file. A fork, and calls on other stores, do not wait
  *              for it.

@@ -26,8 +26,7 @@
     X(CLOCK_BEFORE_2020, CLOCK, "this machine's clock is before 2020, from which on ids work: set it") \
     X(CLOCK_AFTER_2089, CLOCK, "this machine's clock is after 2089, until which ids work: set it")    \
     X(CLOCK_AFTER_2190, CLOCK, "this machine's clock is after 2190, until which locks and limits work: set it") \
-    X(CLOCK_MONOTONIC, CLOCK, "the monotonic clock is below 0, as with a faked time: fake only " \
-      "the wall clock (faketime: FAKETIME_DONT_FAKE_MONOTONIC=1)")                             \
+    X(CLOCK_MONOTONIC, CLOCK, "the monotonic clock is below 0, as with a faked time: fake only the wall clock (faketime: FAKETIME_DONT_FAKE_MONOTONIC=1)")                             \
     X(CLOCK_BEFORE_TAKE, CLOCK, "this machine's clock is more than 5 s before that of the last " \
       "take of this identity: correct the one that is wrong, or wait")                          \
     X(CLOCK_BEFORE_IDS, CLOCK, "this machine's clock is more than twice spread_ms before that " \
@@ -392,6 +391,7 @@
     X(LISTING_BUSY, CONTENDED, "the server is listing its keys for another client; try again") \
     X(NO_LISTING, NO_COMMAND, "the server does not list its keys (lru_crawler metadump)")      \
     X(LARGE_ELEMENTS, TOO_BIG, "the elements have more than 64 MB")                            \
+    X(ELEMENT_MISSING, ARGUMENT_MISSING, "an element was added without its bytes")             \
     X(MANY_STRUCTURES, NO_MEMORY, "more than 1 000 000 structures, the most that one scan lists")\
     O(EXACT_ALONE, CONFLICT, "flags", 0, "EXACT goes with neither stripes nor a ttl")          \
     O(UNSIGNED, CONFLICT, "delta", 0, "a negative delta needs a signed counter")               \

@@ -266,7 +266,11 @@ static enum mcds__record_decision decide_as_told(struct array_change *change, in
         told = failed;
     if (told == MCDS_OK)
         return MCDS__RECORD_WRITE;
-    if (told != failed) {
+    if (told == failed) {
+        change->why = failed == MCDS_TOO_BIG   ? MCDS__WHY(LARGE_ELEMENTS)
+                      : failed == MCDS_INVALID ? MCDS__WHY(ELEMENT_MISSING)
+                                               : NULL;
+    } else {
         change->why = MCDS__WHY(CHANGE_REFUSED);
         change->base.difference.found = told;
     }

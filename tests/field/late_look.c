@@ -3,15 +3,19 @@
  * is told to look has something to do when it looks. */
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "mcds.h"
 #include "support/fixture.h"
+#include "support/server.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define LOOKS_MAX 100
@@ -143,12 +147,60 @@ static void a_loop_sleeps_while_its_operation_sleeps(void **state)
     mcds_close(store);
 }
 
+/* The child has the connection open that the parent closes. */
+static void a_loop_sleeps_while_the_server_of_a_forked_program_is_down(void **state)
+{
+    struct server server = {0};
+    char servers[256];
+    char uri[300];
+    mcds_store *store = NULL;
+    mcds_pipeline *pipeline;
+    mcds_counter *counter;
+    mcds_completion done;
+    (void)state;
+    assert_true(server_start_memcached_unix(&server));
+    server_uri(&server, servers, sizeof servers);
+    (void)snprintf(uri, sizeof uri, "%s?connect_timeout=500&timeout=500", servers);
+    assert_int_equal(MCDS_OK, mcds_open(uri, NULL, &store));
+    assert_int_equal(MCDS_OK, mcds_pipeline_open(store, NULL, &pipeline));
+    assert_int_equal(MCDS_OK, mcds_counter_open(store, "forked", NULL, &counter));
+    assert_int_equal(MCDS_OK, mcds_counter_add(counter, 1, NULL));
+    assert_true(server_pause(&server));
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    assert_int_equal(MCDS_OK, mcds_counter_get_start(counter, &value, pipeline, 0));
+    mcds_wait wait = MCDS_WAIT_INIT;
+    mcds_pipeline_prepare(pipeline, &wait); /* which watches the connection */
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    server_kill(&server);
+    uint32_t readable = 0;
+    while (mcds_pipeline_poll(pipeline, &done) == MCDS_PENDING) {
+        mcds_pipeline_prepare(pipeline, &wait);
+        struct pollfd polled = {.fd = wait.fd, .events = POLLIN};
+        readable += poll(&polled, 1, wait.timeout_ms) > 0;
+    }
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(done.result < 0);
+    if (readable > LOOKS_MAX)
+        fail_msg("the file descriptor was readable %u times", readable);
+    mcds_pipeline_close(pipeline);
+    mcds_counter_close(counter);
+    mcds_close(store);
+    server_stop(&server);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_is_made_by_a_program_that_is_late),
         cmocka_unit_test(an_answer_that_is_there_counts),
         cmocka_unit_test(a_loop_sleeps_while_its_operation_sleeps),
+        cmocka_unit_test(a_loop_sleeps_while_the_server_of_a_forked_program_is_down),
     };
     fixture = fixture_or_exit(argc, argv);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

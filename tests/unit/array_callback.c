@@ -105,8 +105,7 @@ static void an_element_without_bytes_fails_the_change(void **state)
     (void)state;
     world.first = (mcds_bytes){NULL, 1};
     world.first_result = MCDS_INVALID;
-    assert_int_equal(mcds_array_change_by(world.array, add_both, NULL), MCDS_INVALID);
-    assert_unchanged();
+    assert_change(MCDS_INVALID, MCDS_CAUSE_ARGUMENT_MISSING);
 }
 
 /* A refusal is never AMBIGUOUS: nothing is written. Other numbers are those of the function. */

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "mcds.h"
 #include "structures/counter/counter.h"
 #include "support/fake_env.h"
@@ -26,6 +27,7 @@ struct world {
     mcds_pipeline *pipeline;
     mcds_counter *counter;
     uint64_t refused_from; /* the batch from which on requests are refused */
+    bool closes;           /* the counter, while a get reads its last slot */
 };
 
 static mcds_counter *open_exact(mcds_store *store, uint32_t flush_ms)
@@ -38,9 +40,20 @@ static mcds_counter *open_exact(mcds_store *store, uint32_t flush_ms)
     return counter;
 }
 
-static bool refuse_late(void *context, mcds_request *request)
+static bool reads_the_last_slot(const struct world *world, const mcds_request *request)
 {
-    const struct world *world = context;
+    const struct mcds__replica *replica = world->counter->replica;
+    return request->command == MCDS_GET &&
+           mcds__bytes_same(request->key, mcds__key_bytes(&replica->keys[replica->slots - 1]));
+}
+
+static bool interfere(void *context, mcds_request *request)
+{
+    struct world *world = context;
+    if (world->closes && reads_the_last_slot(world, request)) {
+        world->closes = false;
+        mcds_counter_close(world->counter);
+    }
     if (world->backend.batches < world->refused_from)
         return false;
     request->reply.outcome = MCDS_OUT_FAILED;
@@ -55,7 +68,7 @@ static void begin(struct world *world, uint32_t flush_ms)
     options.env = &world->fake.env;
     assert_int_equal(hooked_backend_open(&world->backend, &options, &world->store), MCDS_OK);
     world->refused_from = UINT64_MAX;
-    world->backend.hook = refuse_late;
+    world->backend.hook = interfere;
     world->backend.context = world;
     assert_int_equal(mcds_pipeline_open(world->store, NULL, &world->pipeline), MCDS_OK);
     world->counter = open_exact(world->store, flush_ms);
@@ -165,6 +178,36 @@ static void a_flush_in_flight_keeps_its_result(void **state)
 }
 
 /* The first add stores the others as well, and the close finds it in flight. */
+/* The get has read the other slots before the close writes into one of them, and leaves it. */
+static void check_get_beside_the_close(int64_t stored)
+{
+    struct world world;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    mcds_completion done;
+    begin(&world, LATER_MS);
+    mcds_counter *other = open_exact(world.store, MCDS_COUNTER_FLUSH_EACH);
+    if (stored != 0)
+        assert_int_equal(mcds_counter_add(other, stored, NULL), MCDS_OK);
+    mcds_counter_close(other);
+    assert_int_equal(mcds_counter_add(world.counter, 5, NULL), MCDS_OK);
+    world.closes = true;
+    assert_int_equal(mcds_counter_get_start(world.counter, &value, world.pipeline, 0), MCDS_OK);
+    assert_int_equal(mcds_pipeline_next(world.pipeline, &done), MCDS_OK);
+    assert_int_equal(done.result, MCDS_OK);
+    assert_false(world.closes);
+    assert_int_equal(value.value, stored + 5);
+    assert_false(value.reborn);
+    assert_int_equal(value_of(&world), stored + 5);
+    end(&world);
+}
+
+static void a_get_in_flight_counts_what_the_close_sends(void **state)
+{
+    (void)state;
+    check_get_beside_the_close(0);
+    check_get_beside_the_close(1);
+}
+
 static void adds_that_wait_for_a_flush_end_with_it(void **state)
 {
     struct world world;
@@ -234,6 +277,7 @@ int main(void)
         cmocka_unit_test(closing_a_pipeline_sends_nothing),
         cmocka_unit_test(a_flush_in_flight_takes_what_is_left),
         cmocka_unit_test(a_flush_in_flight_keeps_its_result),
+        cmocka_unit_test(a_get_in_flight_counts_what_the_close_sends),
         cmocka_unit_test(adds_that_wait_for_a_flush_end_with_it),
         cmocka_unit_test(a_silent_server_stops_no_poll),
     };

@@ -72,19 +72,19 @@ static void finish_to_open(struct opener *opener, pthread_t thread)
     (void)pthread_mutex_destroy(&opener->mutex);
 }
 
-/* A process that has the lock of the first one to open the file, and is stopped. */
-static pid_t stop_a_first_opener(const char *file)
+/* A process that has locked the first byte of a file, and is stopped. */
+static pid_t stop_a_locker(const char *file, const char *ending, int command)
 {
     char path[128];
     int status;
-    (void)snprintf(path, sizeof path, "%s-writer", file);
+    (void)snprintf(path, sizeof path, "%s%s", file, ending);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
         int descriptor = open(path, O_RDWR | O_CLOEXEC);
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when the test is killed */
-        if (descriptor < 0 || fcntl(descriptor, F_OFD_SETLK, &lock) != 0)
+        if (descriptor < 0 || fcntl(descriptor, command, &lock) != 0)
             _exit(1);
         (void)raise(SIGSTOP);
         _exit(2);
@@ -92,6 +92,12 @@ static pid_t stop_a_first_opener(const char *file)
     assert_int_equal(waitpid(child, &status, WUNTRACED), child);
     assert_true(WIFSTOPPED(status));
     return child;
+}
+
+/* It has the lock of the first one to open the file. */
+static pid_t stop_a_first_opener(const char *file)
+{
+    return stop_a_locker(file, "-writer", F_OFD_SETLK);
 }
 
 static void end_first_opener(pid_t child)
@@ -247,12 +253,48 @@ static void a_file_is_closed_before_it_is_opened_again(void **state)
     assert_false(slow.was_open);
 }
 
+/* Time that passes only in sleeps. */
+static int64_t slept_ns;
+
+static int64_t slept_monotonic_ns(void *self)
+{
+    (void)self;
+    return slept_ns;
+}
+
+static void sleep_at_once(void *self, int64_t monotonic_ns)
+{
+    (void)self;
+    if (monotonic_ns > slept_ns)
+        slept_ns = monotonic_ns;
+}
+
+/* LMDB has locked the file in a process that opens it first or closes it last. */
+static void a_stopped_process_ends_an_open(void **state)
+{
+    struct fixture *fixture = *state;
+    mcds_store *store;
+    mcds_env env = *mcds_env_system();
+    env.monotonic_ns = slept_monotonic_ns;
+    env.sleep_until_ns = sleep_at_once;
+    (void)alarm(PATIENCE_S);
+    assert_int_equal(count_up(fixture->file), 0);
+    pid_t stopped = stop_a_locker(fixture->file, "-lock", F_SETLK);
+    assert_int_equal(try_open(fixture->file, "", &env, &store), MCDS_IO);
+    assert_non_null(strstr(mcds_errmsg(), "while another process had the file"));
+    assert_true(slept_ns <= 20 * INT64_C(1000000000));
+    end_first_opener(stopped);
+    assert_int_equal(count_up(fixture->file), 0);
+    (void)alarm(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(other_stores_do_not_wait_for_an_opener),
         TEST(a_fork_does_not_wait_for_an_opener),
         TEST(a_file_is_closed_before_it_is_opened_again),
+        TEST(a_stopped_process_ends_an_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

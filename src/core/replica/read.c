@@ -26,6 +26,7 @@ static enum mcds__step replica_read_ask_survey(struct mcds__replica_read *read,
     struct mcds__replica *replica = read->survey.replica;
     (void)pthread_mutex_lock(&replica->mutex);
     read->owner = replica->owner;
+    read->moves = replica->moves;
     (void)pthread_mutex_unlock(&replica->mutex);
     read->stage = SURVEY;
     return mcds__replica_ask_survey(&read->survey, operation);
@@ -263,8 +264,8 @@ static int replica_read_take_nothing(struct mcds__replica_read *read)
     return replica->seen ? MCDS_LOST : MCDS_NOT_FOUND;
 }
 
-/* Add up the survey. Returns a result, or MCDS_BUSY: this handle has moved to another slot
- * meanwhile, so the survey may contain a part of its total twice. */
+/* Add up the survey. Returns a result, or MCDS_BUSY: this handle has claimed or left a slot meanwhile, so
+ * the survey may contain a part of its total twice, or not at all. */
 static int take_sum(struct mcds__replica_read *read, struct mcds__operation *operation,
                     enum mcds__replica_verdict verdict)
 {
@@ -272,7 +273,7 @@ static int take_sum(struct mcds__replica_read *read, struct mcds__operation *ope
     int result = MCDS_BUSY;
     (void)pthread_mutex_lock(&replica->mutex);
     read->reborn = replica->reborn || verdict == MCDS__REPLICA_LOST;
-    if (replica->owner == read->owner)
+    if (replica->owner == read->owner && replica->moves == read->moves)
         result = verdict == MCDS__REPLICA_NONE ? replica_read_take_nothing(read)
                                                : sum_slots(read, operation);
     replica->seen = replica->seen || (result == MCDS_OK && verdict != MCDS__REPLICA_NONE);

@@ -76,7 +76,7 @@ struct mcds__replica {
     bool known;       /* the next two members belong to a state that contains this entry */
     uint64_t generation;
     uint32_t epoch;
-    uint32_t moves; /* to a slot of its own, from one that others use */
+    uint32_t moves; /* how many slots the handle has left: for one of its own, or at its end */
     bool is_kept;   /* most servers have had a copy of the slot */
     bool level;     /* all copies hold `state`, with the tokens in `copy` */
     struct mcds__replica_copy copy[MCDS__REPLICA_COPIES_MAX];
@@ -213,7 +213,8 @@ struct mcds__replica_read {
     bool is_lost;      /* the own entry is missing, and not because of a drop */
     bool has_repeated; /* the survey that showed a loss */
     bool is_unkept;    /* no majority of the copies has all that was added up */
-    uint64_t owner;
+    uint64_t owner;    /* of the handle's slot before the survey, */
+    uint32_t moves;    /* and how many it had left by then */
     uint32_t repairs;
     mcds_request tombstones[MCDS__REPLICA_COPIES_MAX];
     enum mcds__replica_server servers[MCDS__REPLICA_COPIES_MAX];

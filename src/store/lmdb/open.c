@@ -288,12 +288,35 @@ static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
     return code;
 }
 
+/* 0, or ETIMEDOUT. LMDB waits without a limit for a process that locks the first byte of the lock file: one
+ * that opens the file first or closes it last. Such a process may be stopped. */
+static int await_lock_file(const struct mcds__lmdb_file *file, const mcds_env *env)
+{
+    char path[PATH_MAX + 16];
+    int64_t until_ns = mcds__monotonic_ns(env) + MAKE_WAIT_NS;
+    (void)snprintf(path, sizeof path, "%s-lock", file->path);
+    int descriptor = file->snapshot < 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    if (descriptor < 0)
+        return 0; /* LMDB makes it, or reports why it cannot be opened */
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+    bool is_held;
+    while ((is_held = fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) &&
+           mcds__monotonic_ns(env) < until_ns) {
+        lock = (struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+        mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + OPEN_PAUSE_NS);
+    }
+    (void)close(descriptor);
+    return is_held ? ETIMEDOUT : 0;
+}
+
 /* LMDB documents that opening may fail while another process opens or closes the file. The
  * pauses are random and become longer, so that one of many processes is alone in the end. */
 static int open_env(struct mcds__lmdb_file *file, const mcds_env *env)
 {
     for (uint64_t i = 1;; i++) {
-        int code = open_env_once(file, file->read_only ? MDB_RDONLY : 0);
+        int code = await_lock_file(file, env);
+        if (code == 0)
+            code = open_env_once(file, file->read_only ? MDB_RDONLY : 0);
         bool may_pass = code == EAGAIN || code == EINTR || code == EBUSY || code == EINVAL;
         if (!may_pass || i == OPEN_TRIES_MAX)
             return code;

@@ -41,6 +41,8 @@ void mcds__memcached_session_close(void *state)
     struct mcds__memcached_session *session = state;
     struct mcds__memcached *backend = session->backend;
     for (uint32_t i = 0; i < session->connection_count; i++) {
+        /* In a child of a fork, the watcher is also that of the parent, and must stay as it is. */
+        session->connections[i].socket.watched = READY_NOT;
         mcds__connection_close(&session->connections[i]);
         mcds__free(backend->env, session->connections[i].pending);
     }

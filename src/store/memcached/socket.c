@@ -39,8 +39,7 @@ static const mcds_reason *trouble_of(int error)
         {ECONNREFUSED, MCDS__WHY(CONNECTION_REFUSED)},
         {ECONNRESET, MCDS__WHY(CONNECTION_CLOSED)},
         {EPIPE, MCDS__WHY(CONNECTION_CLOSED)},
-        {EAGAIN,
-         MCDS__WHY(NOT_ACCEPTING)}, /* of connect() to a unix socket whose queue is full */
+        {EAGAIN, MCDS__WHY(NOT_ACCEPTING)}, /* a unix socket whose queue is full */
         {ENOENT, MCDS__WHY(NO_SOCKET_FILE)},
         {EACCES, MCDS__WHY(PERMISSION_DENIED)},
         {EPERM, MCDS__WHY(PERMISSION_DENIED)},
@@ -77,10 +76,14 @@ static void end_connection_to_address(struct mcds__socket *sock)
 {
     if (sock->stream != NULL)
         mcds__tls_end(sock->stream);
+    /* A child of a fork may have it open. Then the watcher would report it for ever. */
+    if (sock->fd >= 0 && sock->watched != READY_NOT)
+        (void)epoll_ctl(sock->watcher, EPOLL_CTL_DEL, sock->fd, NULL);
     if (sock->fd >= 0)
         (void)close(sock->fd);
     sock->stream = NULL;
     sock->fd = -1;
+    sock->watched = READY_NOT;
     sock->connecting = false;
     sock->handshake_sends = false;
 }
@@ -115,7 +118,6 @@ static bool begin_connect(struct mcds__socket *sock, int family, const struct so
         return memcached_socket_fail(sock, trouble_of(error));
     }
     sock->fd = fd;
-    sock->watched = READY_NOT;
     sock->connecting = true;
     sock->trouble = NULL; /* of the previous address */
     return true;
@@ -483,9 +485,7 @@ void mcds__socket_watcher_close(int watcher)
 bool mcds__socket_watch(struct mcds__socket *sock, int watcher, bool busy)
 {
     bool sends = waits_to_send(sock);
-    uint8_t wanted = READY_NOT;
-    if (busy)
-        wanted = sends ? READY_TO_RECEIVE | READY_TO_SEND : READY_TO_RECEIVE;
+    uint8_t wanted = busy ? READY_TO_RECEIVE | (sends ? READY_TO_SEND : 0) : READY_NOT;
     if (sock->fd < 0 || sock->watched == wanted)
         return true;
     struct epoll_event event = {.events = EPOLLIN | (sends ? (uint32_t)EPOLLOUT : 0)};
@@ -494,6 +494,7 @@ bool mcds__socket_watch(struct mcds__socket *sock, int watcher, bool busy)
         change = EPOLL_CTL_DEL;
     if (epoll_ctl(watcher, change, sock->fd, &event) != 0)
         return false;
+    sock->watcher = watcher;
     sock->watched = wanted;
     return true;
 }

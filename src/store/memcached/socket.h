@@ -35,7 +35,8 @@ struct mcds__socket {
     bool has_received; /* the wait has already received */
     int receive_ms;    /* the timeout of recv(); 0: none */
     bool has_secret;   /* `out` holds a password: it is overwritten when it was sent */
-    uint8_t watched;   /* events that are watched, as in mcds__socket_ready */
+    uint8_t watched;   /* events that are watched, as in mcds__socket_ready, */
+    int watcher;       /* by this file descriptor */
     /* TLS. */
     const struct mcds__tls *tls;     /* NULL: a plain connection */
     struct mcds__tls_stream *stream; /* NULL: the handshake has not begun */
