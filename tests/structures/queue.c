@@ -717,31 +717,6 @@ static void a_receipt_ends_a_claim(struct suite *suite)
     close_pair(&pair);
 }
 
-/* Claims of both queues have the same part, number and tries. */
-static void a_job_of_another_queue_is_refused(struct suite *suite)
-{
-    struct pair pair, stranger;
-    char receipt[MCDS_QUEUE_JOB_TEXT];
-    open_pair(suite, &pair, 0);
-    open_pair(suite, &stranger, 0);
-    CHECK(MCDS_OK, suite, mcds_queue_push, pair.mine, mcds_text("a"), 0);
-    CHECK(MCDS_OK, suite, mcds_queue_push, stranger.mine, mcds_text("b"), 0);
-    take_mine(suite, &pair, "a");
-    take_mine(suite, &stranger, "b");
-    mcds_queue_job_save(&pair.job, receipt);
-    CHECK_RESULT(MCDS_OK, mcds_queue_job_load(&pair.other, receipt));
-    CHECK(MCDS_INVALID, suite, mcds_queue_done, stranger.mine, &pair.other);
-    CHECK_SENTENCE("a job of this queue, but it is of another one");
-    CHECK(MCDS_INVALID, suite, mcds_queue_again, stranger.mine, &pair.job, 0);
-    CHECK(MCDS_INVALID, suite, mcds_queue_longer, stranger.mine, &pair.job);
-    CHECK(MCDS_INVALID, suite, mcds_queue_next, stranger.mine, 0, &pair.job, &pair.value);
-    assert_true(pair.job.is_held && pair.other.is_held);
-    CHECK(MCDS_OK, suite, mcds_queue_done, pair.mine, &pair.job);
-    CHECK(MCDS_OK, suite, mcds_queue_done, stranger.mine, &stranger.job);
-    close_pair(&stranger);
-    close_pair(&pair);
-}
-
 static void bad_options_are_refused(struct suite *suite)
 {
     static const struct {
@@ -806,7 +781,6 @@ static const struct suite_case cases[] = {
     CASE_ONCE(the_limit_of_a_job_is_named),
     CASE_TWICE(a_worker_waits_for_a_job),
     CASE(a_receipt_ends_a_claim),
-    CASE(a_job_of_another_queue_is_refused),
     CASE_ONCE(bad_options_are_refused),
     CASE(bad_arguments_are_refused),
 };

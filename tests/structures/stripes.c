@@ -367,6 +367,32 @@ static void claims_end_in_each_stripe(struct suite *suite)
     mcds_queue_close(queue);
 }
 
+/* Claims of both queues have the same part, number and tries. */
+static void a_job_of_another_queue_is_refused(struct suite *suite)
+{
+    const char *names[] = {fresh_name(suite, "queue"), fresh_name(suite, "queue")};
+    struct worker mine = hire(suite, names[0], false);
+    struct worker stranger = hire(suite, names[1], false);
+    mcds_job job = MCDS_JOB_INIT;
+    char receipt[MCDS_QUEUE_JOB_TEXT];
+    push_number(suite, mine.queue, 1, 0);
+    push_number(suite, stranger.queue, 2, 0);
+    CHECK_RESULT(MCDS_OK, take(suite, &mine));
+    CHECK_RESULT(MCDS_OK, take(suite, &stranger));
+    mcds_queue_job_save(&mine.job, receipt);
+    CHECK_RESULT(MCDS_OK, mcds_queue_job_load(&job, receipt));
+    CHECK(MCDS_INVALID, suite, mcds_queue_done, stranger.queue, &job);
+    CHECK_SENTENCE("a job of this queue, but it is of another one");
+    CHECK(MCDS_INVALID, suite, mcds_queue_again, stranger.queue, &mine.job, 0);
+    CHECK(MCDS_INVALID, suite, mcds_queue_longer, stranger.queue, &mine.job);
+    CHECK(MCDS_INVALID, suite, mcds_queue_next, stranger.queue, 0, &mine.job, &mine.value);
+    assert_true(job.is_held && mine.job.is_held);
+    CHECK(MCDS_OK, suite, mcds_queue_done, mine.queue, &mine.job);
+    CHECK(MCDS_OK, suite, mcds_queue_done, stranger.queue, &stranger.job);
+    dismiss(&stranger);
+    dismiss(&mine);
+}
+
 /* A text of a receipt may name any stripe. */
 static void a_receipt_of_no_stripe_is_lost(struct suite *suite)
 {
@@ -410,6 +436,7 @@ static const struct suite_case cases[] = {
     CASE_ONCE(a_stripe_keeps_its_order),         CASE(a_job_is_found_in_any_stripe),
     CASE_TWICE(a_worker_waits_for_all_stripes),  CASE(a_queue_keeps_its_stripes),
     CASE_ONCE(an_old_handle_learns_the_stripes), CASE(claims_end_in_each_stripe),
-    CASE_ONCE(a_receipt_of_no_stripe_is_lost),   CASE_ONCE(a_number_out_of_range_is_refused),
+    CASE(a_job_of_another_queue_is_refused),     CASE_ONCE(a_receipt_of_no_stripe_is_lost),
+    CASE_ONCE(a_number_out_of_range_is_refused),
 };
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

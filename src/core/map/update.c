@@ -15,7 +15,6 @@
  *   RESOLVING      take_rewrite             the record counts: PROVING; not known: BEGIN; else the end
  *   HELPING        take_rewrite             BEGIN; the store refuses the rewrite: as RESOLVING
  *   GROWING        take_rewrite             the end
- *
  * A transport failure: BEGIN, after a pause. Where a stage needs no wait, its function is called at once. */
 #include <assert.h>
 
