@@ -7,7 +7,7 @@
 #define STATUS_MAP(X)                                                                          \
     X(STATUS_DONE, 0, "done")                                                                  \
     X(STATUS_NO, 1,                                                                            \
-      "a clean no: absent, another value, a free lock, problems found by doctor")              \
+      "the answer is no: absent, another value, a free lock, problems found by doctor")        \
     X(STATUS_USAGE, 64, "the command line or an argument is wrong")                            \
     X(STATUS_DATA, 65,                                                                         \
       "bad data: not a number, too big, damaged, not written by mcds, a bad line, time or "    \
@@ -21,7 +21,8 @@
     X(STATUS_PROTOCOL, 76, "the store cannot do this, or its server is not memcached")         \
     X(STATUS_LOST, 79, "lost: the lease, and COMMAND was stopped; or data that must exist")    \
     X(STATUS_AMBIGUOUS, 80,                                                                    \
-      "the reply was lost, or the key is damaged: it may have been applied, or may still be")  \
+      "in doubt: it may have been applied, or may still be; its reply was lost, a drop came "  \
+      "meanwhile, or the key is damaged")                                                      \
     X(STATUS_CANNOT_RUN, 126, "COMMAND cannot be run")                                         \
     X(STATUS_NOT_FOUND, 127, "there is no such COMMAND")
 

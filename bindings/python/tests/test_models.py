@@ -169,10 +169,10 @@ class Structures(Calls):
 
     @rule(way=ways, values=st.lists(some_bytes, max_size=5))
     def push(self, way: str, values: List[bytes]) -> None:
-        if way == "waiting":
-            self.store.list("l").extend(values)
-        else:
+        if way == "pipeline":
             self.run(way, lambda s: s.list("l").push_many(values))
+        else:
+            self.run(way, lambda s: s.list("l").extend(values))
         self.run(way, lambda s: s.log("g").put_many(values))
         self.list += values
         self.log += values
