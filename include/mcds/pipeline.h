@@ -149,10 +149,9 @@ MCDS_API void mcds_pipeline_on_start(mcds_pipeline *pipeline, mcds_start_cb star
 /* The events for which an event loop waits before it calls mcds_pipeline_poll again. */
 typedef struct mcds_wait {
     size_t size;     /* sizeof(mcds_wait) */
-    int fd;          /* readable when there is something to do; -1: there is none, because poll
-                        does all the work, or there is none yet, because this process had no
-                        file descriptor left: timeout_ms is then short. A number that is not -1
-                        never changes while the pipeline is open */
+    int fd;          /* readable when there is something to do. -1: poll does all the work; or
+                        this process had no file descriptor left, and timeout_ms is short. A
+                        number that is not -1 never changes while the pipeline is open */
     int timeout_ms;  /* wait at most this time; -1: wait for fd alone */
     int64_t wake_ns; /* timeout_ms as a time of the monotonic clock; INT64_MAX: no timeout */
 } mcds_wait;
@@ -163,8 +162,8 @@ typedef struct mcds_wait {
 /* Sends the collected requests and returns the events to wait for. Call it before each wait.
  * mcds/poll.h, mcds/uv.h and mcds/event.h do this for poll(), libuv and libevent.
  * Arguments:   wait_out  NULL is allowed. After fork, in the child: fd -1, timeout_ms -1.
- * Cost:        none of its own; on memory: and lmdb: it does the work of the operations, as
- *              mcds_pipeline_poll */
+ * Cost:        none of its own. On memory: and lmdb: it does the work of the operations, as
+ *              mcds_pipeline_poll does */
 MCDS_API void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out);
 
 #ifdef __cplusplus

@@ -35,8 +35,8 @@ def surely(call: Callable[[], object]) -> None:
 
 
 async def to_its_end(future: "asyncio.Future[T]") -> T:
-    """Await an operation that continues even if the caller is cancelled. A cancellation waits for it:
-    C uses the arguments until then. The end of asyncio.run() cancels again what was cancelled before."""
+    """Await an operation that continues even if the caller is cancelled. A cancellation waits for it,
+    because C uses the arguments until then. The end of asyncio.run() cancels again what was cancelled before."""
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:

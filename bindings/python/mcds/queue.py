@@ -273,8 +273,8 @@ class QueuePlans(Structure):
                         (as_integer(limit, "limit"),), collect_job, self._read_entry)
 
     def _discard(self, id: bytes) -> Plan[bool]:
-        """Erase a dead job by the `id` of its entry. False: there is none. `retry` pushes it first. Invalid: the
-        id is of another queue."""
+        """Erase a dead job by the `id` of its entry. False: there is no such job. `retry` pushes the job first.
+        Invalid: the id is of another queue."""
         self._check_own(id, "discard")
         return Plan(lib.mcds_queue_discard, lib.mcds_queue_discard_start,
                     (self._opened.handle, as_bytes(id)), take_found)

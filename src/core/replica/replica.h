@@ -76,7 +76,7 @@ struct mcds__replica {
     bool known;       /* the next two members belong to a state that contains this entry */
     uint64_t generation;
     uint32_t epoch;
-    uint32_t moves; /* how many slots the handle has left: for one of its own, or at its end */
+    uint32_t moves; /* slots that the handle has left: to use one alone, or at its end */
     bool is_kept;   /* most servers have had a copy of the slot */
     bool level;     /* all copies hold `state`, with the tokens in `copy` */
     struct mcds__replica_copy copy[MCDS__REPLICA_COPIES_MAX];
@@ -88,8 +88,8 @@ struct mcds__replica {
  * keys TAG:NAME:SLOT. False: the system has no mutex left. */
 bool mcds__replica_open(struct mcds__replica *replica, const mcds_env *env, const char *ns,
                         const char *name, uint32_t copies);
-/* No addition follows, and the flush in progress, if there is one, stores what was added since it
- * began, frees the slot, and then ends with its own result. If that fails, the additions are lost. */
+/* No addition follows. A flush in progress also stores what was added since it began, and frees the
+ * slot. Its result stays that of its first part. If the second part fails, these additions are lost. */
 void mcds__replica_end(struct mcds__replica *replica);
 /* Nothing is in progress. */
 void mcds__replica_close(struct mcds__replica *replica);

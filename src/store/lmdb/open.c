@@ -288,8 +288,8 @@ static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
     return code;
 }
 
-/* 0, or ETIMEDOUT. LMDB waits without a limit for a process that locks the first byte of the lock file: one
- * that opens the file first or closes it last. Such a process may be stopped. */
+/* 0, or ETIMEDOUT. LMDB waits without a limit for a process that opens the file first or closes it last, even if
+ * it is stopped. This process holds no lock of LMDB yet, which closing the descriptor would release. */
 static int await_lock_file(const struct mcds__lmdb_file *file, const mcds_env *env)
 {
     char path[PATH_MAX + 16];
@@ -298,12 +298,12 @@ static int await_lock_file(const struct mcds__lmdb_file *file, const mcds_env *e
     int descriptor = file->snapshot < 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     if (descriptor < 0)
         return 0; /* LMDB makes it, or reports why it cannot be opened */
-    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
-    bool is_held;
-    while ((is_held = fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) &&
-           mcds__monotonic_ns(env) < until_ns) {
-        lock = (struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
-        mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + OPEN_PAUSE_NS);
+    bool is_held = true;
+    while (is_held && mcds__monotonic_ns(env) < until_ns) {
+        struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+        is_held = fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+        if (is_held)
+            mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + OPEN_PAUSE_NS);
     }
     (void)close(descriptor);
     return is_held ? ETIMEDOUT : 0;
