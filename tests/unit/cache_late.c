@@ -20,9 +20,11 @@ struct world {
     mcds_cache_claim claim;
     mcds_cache_claim other;
     const char *watched; /* the beginning of a key; NULL: nothing is held back */
+    bool holds_cas;      /* only a compare-and-set */
     uint32_t wanted;     /* writes that are to be held back */
     uint32_t late_count;
-    bool is_cut; /* the rest of the batch meets a broken connection */
+    bool is_cut;      /* the rest of the batch meets a broken connection */
+    const char *lost; /* the beginning of a key of which the next add is lost */
     struct late_request late;
 };
 
@@ -31,17 +33,25 @@ static const mcds_bytes tag = {"red", 3};
 static const mcds_bytes old = {"old", 3};
 static const mcds_bytes new = {"new", 3};
 
-/* The watched write is late, and the reply to what follows it in the batch is lost with it. */
+/* The watched write is late, and the reply to what follows it in the batch is lost with it. The lost
+ * add is never carried out, and the reply to what follows it is lost too. */
 static bool hook(void *context, mcds_request *request)
 {
     struct world *world = context;
+    if (world->lost != NULL && request->command == MCDS_ADD &&
+        strncmp(request->key.data, world->lost, strlen(world->lost)) == 0) {
+        request->reply.outcome = MCDS_OUT_UNKNOWN;
+        world->lost = NULL;
+        world->is_cut = true;
+        return true;
+    }
     if (world->is_cut && request->command == MCDS_GET) {
         request->reply.outcome = MCDS_OUT_UNKNOWN;
         world->is_cut = false;
         return true;
     }
     if (world->watched == NULL || world->late_count == world->wanted ||
-        request->command == MCDS_GET ||
+        request->command == MCDS_GET || (world->holds_cas && request->command != MCDS_CAS) ||
         strncmp(request->key.data, world->watched, strlen(world->watched)) != 0)
         return false;
     if (world->late_count++ == 0)
@@ -134,6 +144,22 @@ static void a_late_claim_is_not_the_claim(void **state)
     deliver(world);
     assert_int_equal(mcds_cache_put(world->cache, &world->claim, &old), MCDS_EXPIRED);
     check_not_shown(world);
+}
+
+/* add claim; the generation of the tag is lost; cas claim (late): ours; the cas arrives. It is the
+ * claim that the look has returned. */
+static void a_late_claim_that_is_written_again_is_the_claim(void **state)
+{
+    struct world *world = *state;
+    watch(world, "mcds:ki1:");
+    world->holds_cas = true;
+    world->lost = "mcds:kt1:";
+    assert_int_equal(look(world, &world->claim), MCDS_NOT_FOUND);
+    assert_true(world->claim.mine);
+    deliver(world);
+    assert_int_equal(mcds_cache_renew(world->cache, &world->claim), MCDS_OK);
+    assert_int_equal(mcds_cache_put(world->cache, &world->claim, &new), MCDS_OK);
+    check_shown(world, new);
 }
 
 /* The same of a claim to refresh. */
@@ -238,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define LATE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
         LATE(a_late_claim_is_not_the_claim),
+        LATE(a_late_claim_that_is_written_again_is_the_claim),
         LATE(a_late_claim_to_refresh_is_not_the_claim),
         LATE(a_late_value_finds_nothing),
         LATE(a_late_value_is_not_fresh_after_an_expire),

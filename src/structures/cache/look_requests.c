@@ -123,14 +123,27 @@ enum mcds__step mcds__cache_look_ask_read(struct mcds__cache_look *look,
     return look_ask(look, operation, MCDS__CACHE_LOOK_READ);
 }
 
-/* The bytes of a claim with an id of its own. */
+/* A claim of the item by this call that is there already keeps its id when it is written again: the
+ * look may end with it before that write arrives. Any other claim gets an id of its own. */
+static uint64_t look_choose_id(struct mcds__cache_look *look, const mcds_env *env,
+                               uint64_t base_id)
+{
+    const struct mcds__cache_sight *sight = &look->sight;
+    if (base_id == 0 && sight->is_whole && mcds__cache_look_is_mine(look, &sight->item))
+        return sight->item.id;
+    uint64_t id = mcds__random_u64(env);
+    look->ids[look->id_count++ % MCDS__CACHE_IDS] = id;
+    return id;
+}
+
+/* The bytes of a claim. */
 static mcds_bytes look_draw_claim(struct mcds__cache_look *look,
                                   struct mcds__operation *operation, mcds_bytes key,
                                   uint64_t base_id)
 {
     int64_t now_ms = mcds__wall_ms(operation->env);
     struct mcds__cache_item stub = {.kind = MCDS__CACHE_FILLING,
-                                    .id = mcds__random_u64(operation->env),
+                                    .id = look_choose_id(look, operation->env, base_id),
                                     .made_ms = now_ms,
                                     .fresh_till_ms = now_ms + look->cache->fill_ms,
                                     .base_id = base_id,
@@ -141,7 +154,6 @@ static mcds_bytes look_draw_claim(struct mcds__cache_look *look,
     bool fits = mcds__cache_item_encode(&stub, key, &buffer);
     assert(fits && buffer.data == look->claim_value);
     (void)fits;
-    look->ids[look->id_count++ % MCDS__CACHE_IDS] = stub.id;
     return (mcds_bytes){buffer.data, buffer.length};
 }
 
