@@ -114,7 +114,8 @@ typedef int (*mcds_array_change_cb)(void *context, const mcds_bytes *old, size_t
 
 /* Makes any other change. `change` gets the current elements (`old` is NULL if there is no array)
  * and adds all new elements to `fresh`. If another caller changes the array in the meantime,
- * `change` is called again; it must therefore have no side effects. It returns 0 to write the new
+ * `change` is called again; it must therefore have no side effects. It may take longer than the
+ * timeout of the store; a pipeline does nothing else meanwhile. It returns 0 to write the new
  * elements. If it returns another number, nothing is written and this call returns that number.
  * Instead of -1, which is MCDS_AMBIGUOUS, this call returns MCDS_IO. If the number is that of a
  * failure or of MCDS_BUSY, the cause in mcds_last_error is MCDS_CAUSE_CALLBACK_FAILED. No result of

@@ -34,8 +34,9 @@ typedef struct mcds_views mcds_views;
 
 /* Sets *views_out to the sum of the views saved for this page in the intervals up to and
  * including upto_slot; 0 if nothing is saved. mcds_views_get calls it for one caller of a page at
- * a time. Returns 0 on success. If it returns another number, or the sum is below 0, get returns
- * MCDS_IO. */
+ * a time, unless the calls of one get take more than 10 s together. It may take longer than the
+ * timeout of the store; a pipeline does nothing else meanwhile. Returns 0 on success. If it
+ * returns another number, or the sum is below 0, get returns MCDS_IO. */
 typedef int (*mcds_views_load_cb)(void *context, const char *page, uint64_t upto_slot,
                                   int64_t *views_out);
 /* Stores that this page had `views` views in the interval `slot`. Replaces the number that is
@@ -106,7 +107,8 @@ MCDS_API MCDS_CHECKED int mcds_views_hit_start(mcds_views *views, const char *pa
  * Arguments:   value_out  0 for a page without views
  * Returns:     MCDS_OK
  *              MCDS_IO       `load` has failed
- *              MCDS_TIMEOUT  also if the `load` of another caller takes too long
+ *              MCDS_TIMEOUT  also if the `load` of another caller takes longer than the timeout.
+ *                            The time of this call's own `load` does not count
  *              MCDS_BUSY     other callers kept changing the base
  * Cost:        1 per 15 intervals that the base does not include yet. The base is the sum of the
  *              saved intervals. The store keeps the base, and the call reads it again from the

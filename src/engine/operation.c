@@ -72,6 +72,17 @@ void mcds__operation_note_visit(struct mcds__operation *operation)
         operation->visiting_ns = mcds__monotonic_ns(operation->env);
 }
 
+void mcds__operation_end_visit(struct mcds__operation *operation)
+{
+    int64_t visit_ns = mcds__monotonic_ns(operation->env) - operation->visiting_ns;
+    assert(operation->visiting_ns != 0 && visit_ns >= 0);
+    operation->visiting_ns = 0;
+    if (operation->deadline_ns > 0) /* 0: its wait was ended */
+        operation->deadline_ns += visit_ns;
+    if (operation->latest_ns > 0)
+        operation->latest_ns += visit_ns;
+}
+
 int64_t mcds__operation_now_ns(const struct mcds__operation *operation)
 {
     return operation->is_fresh ? operation->sent_ns : mcds__monotonic_ns(operation->env);

@@ -302,7 +302,9 @@ static enum mcds__record_decision decide_by(void *context, const mcds_bytes *old
         }
     }
     mcds_elements made = {fresh, MCDS_OK};
+    mcds__operation_note_visit(&change->base);
     int told = change->change(change->context, elements, count, &made);
+    mcds__operation_end_visit(&change->base);
     mcds__free(env, elements);
     return decide_as_told(change, told, made.failed, result);
 }

@@ -248,12 +248,14 @@ static enum mcds__step give_claim(struct views_get *get)
     return mcds__operation_ask(&get->base, get->requests, 1);
 }
 
-/* Calls load. False: it has failed. */
+/* Calls load, whose time does not count. False: it has failed. */
 static bool ask_database(struct views_get *get, uint64_t upto, int64_t *views_out)
 {
     assert(get->page[0] != '\0');
     *views_out = 0;
+    mcds__operation_note_visit(&get->base);
     int result = get->views->load(get->views->context, get->page, upto, views_out);
+    mcds__operation_end_visit(&get->base);
     get->base.difference.found = result != 0 ? result : *views_out;
     return result == 0 && *views_out >= 0;
 }
