@@ -195,6 +195,67 @@ static void a_pipeline_refuses_without_a_batch(void **state)
     end(&world);
 }
 
+/* All tokens of "b" are in the first slot of a block, and a take is refused in its last slot. */
+static int refuse_in_last_slot(struct world *world, mcds_limit_value *value_out)
+{
+    int64_t begun_ms = world->fake.wall_ns / 1000000;
+    fake_env_advance_ms(&world->fake, WINDOW_MS - begun_ms % WINDOW_MS);
+    assert_int_equal(take(world, "b", COUNT), MCDS_OK);
+    fake_env_advance_ms(&world->fake, WINDOW_MS - WINDOW_MS / COUNT);
+    return mcds_limit_take(world->limit, mcds_text("b"), 1, 0, value_out);
+}
+
+/* A caller that wants no value is refused from memory no longer than another. */
+static void a_window_without_a_value_passes_at_its_time(void **state)
+{
+    struct world world;
+    mcds_limit_value value = MCDS_LIMIT_VALUE_INIT;
+    (void)state;
+    for (int wants_value = 0; wants_value < 2; wants_value++) {
+        begin(&world, MCDS_LIMIT_WINDOW, 60000);
+        assert_int_equal(refuse_in_last_slot(&world, wants_value ? &value : NULL), MCDS_BUSY);
+        assert_int_equal(mcds_limit_get(world.other, mcds_text("b"), &value), MCDS_OK);
+        assert_in_range(value.retry_ms, 1, WINDOW_MS);
+        uint64_t batches = world.backend.batches;
+        fake_env_advance_ms(&world.fake, (int64_t)value.retry_ms - 1);
+        assert_int_equal(mcds_limit_take(world.limit, mcds_text("b"), 1, 0, NULL), MCDS_BUSY);
+        assert_int_equal(world.backend.batches, batches);
+        fake_env_advance_ms(&world.fake, 1);
+        assert_int_equal(mcds_limit_take(world.limit, mcds_text("b"), 1, 0, NULL), MCDS_OK);
+        end(&world);
+    }
+}
+
+/* Loses the replies to the reads after a decrement. */
+static bool lose_reads(void *context, mcds_request *request)
+{
+    bool *has_given_back = context;
+    *has_given_back = *has_given_back || request->command == MCDS_DECR;
+    if (!*has_given_back || request->command != MCDS_GET)
+        return false;
+    request->reply.outcome = MCDS_OUT_UNKNOWN;
+    return true;
+}
+
+/* Without the numbers of the slots, the handle does not know when the take passes. */
+static void a_window_without_its_slots_is_asked_again(void **state)
+{
+    struct world world;
+    bool has_given_back = false;
+    (void)state;
+    begin(&world, MCDS_LIMIT_WINDOW, 60000);
+    world.backend.hook = lose_reads;
+    world.backend.context = &has_given_back;
+    assert_int_equal(refuse_in_last_slot(&world, &world.value), MCDS_BUSY);
+    assert_true(has_given_back);
+    world.backend.hook = NULL;
+    uint64_t batches = world.backend.batches;
+    assert_int_equal(take(&world, "b", 1), MCDS_BUSY);
+    assert_true(world.backend.batches > batches);
+    assert_in_range(world.value.retry_ms, 1, 2 * WINDOW_MS / COUNT);
+    end(&world);
+}
+
 /* An empty table, and a refusal that was asked for now. */
 static struct mcds__refusal begin_table(struct mcds__remembered *remembered,
                                         struct fake_env *fake, uint64_t remember_ms)
@@ -299,6 +360,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refusal_costs_no_round_trip),
         cmocka_unit_test(the_take_passes_at_its_time),
+        cmocka_unit_test(a_window_without_a_value_passes_at_its_time),
+        cmocka_unit_test(a_window_without_its_slots_is_asked_again),
         cmocka_unit_test(another_take_asks_the_store),
         cmocka_unit_test(changes_are_seen),
         cmocka_unit_test(a_clock_that_is_set_lengthens_nothing),

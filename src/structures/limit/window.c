@@ -61,6 +61,7 @@ struct limit_window {
     bool adds;                                    /* an increment cannot create its number */
     bool has_failed;                              /* the store has refused: the result */
     bool has_counted[NUMBERS];                    /* the number has these tokens */
+    bool is_exact; /* what was read last has every slot; otherwise times may be too long */
     int64_t now_ms;
     uint64_t changes; /* of the handle, when it began */
     uint64_t slot;
@@ -121,6 +122,12 @@ static void window_add_read(struct limit_window *call, unsigned what)
     call->read[call->read_count++] = (uint8_t)what;
 }
 
+/* Whether the caller or the handle wants to know the slots in which the tokens of the own block are. */
+static bool wants_value(const struct limit_window *call)
+{
+    return call->value_out != NULL || call->limit->remembered != NULL;
+}
+
 /* Adds the GETs. They come after the increments of the batch. */
 static void add_reads(struct limit_window *call)
 {
@@ -134,7 +141,7 @@ static void add_reads(struct limit_window *call)
         window_add_read(call, LAST_BLOCK);
         return;
     }
-    bool wants_own = call->detail == ALL && call->value_out != NULL;
+    bool wants_own = call->detail == ALL && wants_value(call);
     for (unsigned what = 0; what < (wants_own ? SLOTS : SLOTS - inside); what++)
         window_add_read(call, what);
 }
@@ -206,6 +213,7 @@ static bool window_take_reads(struct limit_window *call)
     }
     if (call->detail == ALL)
         call->block = call->held[THIS_BLOCK];
+    call->is_exact = call->detail == ALL && wants_value(call);
     return true;
 }
 
@@ -285,7 +293,8 @@ static enum mcds__step window_finish(struct limit_window *call, int result)
                                           .asked_ns = call->base.sent_ns,
                                           .changes = call->changes,
                                           .value = call->value};
-    mcds__remembered_note(call->limit->remembered, identity, &refusal);
+    if (call->is_exact) /* or the handle would refuse what the store lets pass */
+        mcds__remembered_note(call->limit->remembered, identity, &refusal);
     mcds__refusals_note(&call->limit->refusals, identity,
                         call->now_ms + (int64_t)call->value.retry_ms, call->stage == LOOKING);
     return mcds__operation_explain(&call->base, MCDS_BUSY, MCDS__WHY(LIMITED));
@@ -300,7 +309,7 @@ static enum mcds__step give_back(struct limit_window *call)
         if (call->has_counted[number])
             window_add_request(call, MCDS_DECR, own_key(call, number))->delta = call->tokens;
     call->detail = ALL;
-    if (!call->has_failed && call->value_out != NULL)
+    if (!call->has_failed && wants_value(call))
         add_reads(call);
     call->stage = GIVING_BACK;
     return mcds__operation_ask(&call->base, call->requests, call->request_count);
