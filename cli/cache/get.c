@@ -112,6 +112,7 @@ static void store(struct getting *getting, const mcds_bytes *value)
         return;
     int result = mcds_cache_put(getting->cache, &getting->claim, value);
     getting->is_stored = result == MCDS_OK;
+    getting->session->output.changes += getting->is_stored;
     if (result == MCDS_AMBIGUOUS)
         complain_of(getting, "the value may not be stored");
     else if (result != MCDS_OK && result != MCDS_EXPIRED)

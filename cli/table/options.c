@@ -135,8 +135,8 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_WIDTH] = TIME(NONE, "width", "TIME", 1000, DAY_MS,
                           "length of a bucket; all that change it must give the same (60s)"),
     [OPTION_PERMITS] = NUMBER(NONE, "permits", "N", 1, 60,
-                              "number of permits of a new semaphore; one that exists must have "
-                              "been made with it, or resized to it (any, but not a new one)"),
+                              "number of permits of a new semaphore; for one that exists, the "
+                              "number it was made with or its present one (any that exists)"),
     [OPTION_ESTIMATED] = FLAG(
         NONE, "estimated",
         "keep about 30 KB for any number of visitors, and estimate the number with a standard "

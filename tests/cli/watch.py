@@ -377,6 +377,16 @@ class AloneTest(unittest.TestCase):
                     self.assertEqual(done.returncode, 74, done)
                     self.assertRegex(done.stderr, "^mcds: standard output cannot be written: .*; nothing was done\n$")
             self.assertFalse(os.path.exists(os.path.join(fixture.folder, "made")))
+            # The reader leaves while COMMAND runs, and the value is stored all the same.
+            fill = subprocess.Popen(["mcds", "cache", "get", "pages", "home", "--", "sh", "-c", "echo started >&2; read go; echo v"],
+                                    env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(fill.stderr.readline(), "started\n")
+            fill.stdout.close()
+            fill.stdin.write("go\n")
+            fill.stdin.close()
+            self.assertEqual(fill.wait(LIMIT_S), 74)
+            self.assertEqual(fill.stderr.read(), "mcds: standard output cannot be written: Broken pipe; the change was made\n")
+            fill.stderr.close()
             self.assertTrue(done.stderr.startswith("mcds: "), done)
 
 
