@@ -25,6 +25,7 @@ struct world {
     uint32_t late_count;
     bool is_cut;      /* the rest of the batch meets a broken connection */
     const char *lost; /* the beginning of a key of which the next add is lost */
+    uint64_t refused; /* a compare-and-set with the token of this connection is refused */
     struct late_request late;
 };
 
@@ -43,6 +44,11 @@ static bool hook(void *context, mcds_request *request)
         request->reply.outcome = MCDS_OUT_UNKNOWN;
         world->lost = NULL;
         world->is_cut = true;
+        return true;
+    }
+    if (request->command == MCDS_CAS && request->cas.connection == world->refused &&
+        strncmp(request->key.data, "mcds:ki1:", 9) == 0) {
+        request->reply.outcome = MCDS_OUT_EXISTS;
         return true;
     }
     if (world->is_cut && request->command == MCDS_GET) {
@@ -178,6 +184,38 @@ static void a_late_claim_to_refresh_is_not_the_claim(void **state)
     check_shown(world, new);
 }
 
+static void claim_to_refresh(struct world *world)
+{
+    put(world, old);
+    assert_int_equal(mcds_cache_expire(world->cache, key), MCDS_OK);
+    assert_int_equal(look(world, &world->claim), MCDS_OK);
+    assert_true(world->claim.mine && world->claim.refreshes);
+}
+
+/* cas value (refused), cas of the claim: it is given back. Another caller may fill the key since, so
+ * the value is not written again. */
+static void a_value_is_not_stored_after_its_claim(void **state)
+{
+    struct world *world = *state;
+    claim_to_refresh(world);
+    world->refused = world->claim.base_cas[1];
+    assert_int_equal(mcds_cache_put(world->cache, &world->claim, &new), MCDS_EXPIRED);
+    world->refused = 0;
+    check_shown(world, old);
+    assert_true(world->other.mine);
+}
+
+/* The token of the item is of a connection that has ended, and that of the claim is not: the claim is
+ * kept until the value is stored. */
+static void a_claim_is_not_given_back_before_its_value(void **state)
+{
+    struct world *world = *state;
+    claim_to_refresh(world);
+    world->refused = world->claim.base_cas[1] = world->claim.base_cas[1] + 1;
+    assert_int_equal(mcds_cache_put(world->cache, &world->claim, &new), MCDS_OK);
+    check_shown(world, new);
+}
+
 /* cas value (late); another commits and forgets; the cas arrives. */
 static void a_late_value_finds_nothing(void **state)
 {
@@ -266,6 +304,8 @@ int main(void)
         LATE(a_late_claim_is_not_the_claim),
         LATE(a_late_claim_that_is_written_again_is_the_claim),
         LATE(a_late_claim_to_refresh_is_not_the_claim),
+        LATE(a_value_is_not_stored_after_its_claim),
+        LATE(a_claim_is_not_given_back_before_its_value),
         LATE(a_late_value_finds_nothing),
         LATE(a_late_value_is_not_fresh_after_an_expire),
         LATE(a_late_forget_brings_nothing_back),

@@ -156,7 +156,9 @@ static enum mcds__step put_ask_write(struct mcds__cache_put *put,
         .route = mcds__key_bytes(&put->item_key),
         .cas = put->cas,
     };
-    if (put->claim->refreshes && !put_changes_claim(put) && put->claim->cas[1] != 0)
+    put->frees = put->claim->refreshes && !put_changes_claim(put) &&
+                 put->claim->cas[1] == put->cas.connection;
+    if (put->frees)
         put->requests[count++] = put_free_claim(put, operation->env);
     if (put->claim->refreshes && put->end == MCDS__CACHE_END_RENEW)
         put->requests[count++] = (mcds_request){.command = MCDS_GET,
@@ -402,6 +404,14 @@ static enum mcds__step put_take_renewed(struct mcds__cache_put *put,
                                  : put_finish_renewed(put, operation);
 }
 
+/* Whether the claim to refresh may have ended with a write that did not replace the item. Another
+ * caller may have a claim since. */
+static bool put_may_have_freed(const struct mcds__cache_put *put)
+{
+    const mcds_outcome outcome = put->requests[1].reply.outcome;
+    return put->frees && (outcome == MCDS_OUT_OK || outcome == MCDS_OUT_UNKNOWN);
+}
+
 static enum mcds__step put_take_write(struct mcds__cache_put *put,
                                       struct mcds__operation *operation)
 {
@@ -413,6 +423,7 @@ static enum mcds__step put_take_write(struct mcds__cache_put *put,
     case MCDS_OUT_MISS:
         return put_finish(put, operation, MCDS_EXPIRED);
     case MCDS_OUT_EXISTS:
+        put->is_freed = put->is_freed || put_may_have_freed(put);
         return put_ask_check(put, operation);
     case MCDS_OUT_UNKNOWN:
         put->doubt = true;
@@ -443,7 +454,7 @@ static enum mcds__step put_take_check(struct mcds__cache_put *put,
         return put_finish(put, operation, MCDS_EXPIRED);
     if (item.id == put->id && put->end != MCDS__CACHE_END_RENEW)
         return put_finish(put, operation, MCDS_OK);
-    if (item.id != put_expected_id(put))
+    if (item.id != put_expected_id(put) || put->is_freed)
         return put_finish(put, operation, MCDS_EXPIRED);
     if (put->is_renewed)
         return put_take_renewed(put, operation, &look->reply);

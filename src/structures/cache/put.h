@@ -34,6 +34,8 @@ struct mcds__cache_put {
     uint8_t stage;    /* private, as all that follow; zero at the start */
     bool doubt;       /* the reply to a write was lost */
     bool is_renewed;
+    bool frees;    /* the second request of the write gives the claim back */
+    bool is_freed; /* the claim may be over, and the item was not replaced */
     uint8_t writes;
     uint64_t id;      /* of the item or claim that it writes */
     int64_t asked_ns; /* when it was written last */
