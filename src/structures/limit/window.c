@@ -61,7 +61,8 @@ struct limit_window {
     bool adds;                                    /* an increment cannot create its number */
     bool has_failed;                              /* the store has refused: the result */
     bool has_counted[NUMBERS];                    /* the number has these tokens */
-    bool is_exact; /* what was read last has every slot; otherwise times may be too long */
+    bool wants_value; /* for the caller or the handle: the slots of the own block are read */
+    bool is_exact;    /* they were; otherwise its times may be too long */
     int64_t now_ms;
     uint64_t changes; /* of the handle, when it began */
     uint64_t slot;
@@ -122,12 +123,6 @@ static void window_add_read(struct limit_window *call, unsigned what)
     call->read[call->read_count++] = (uint8_t)what;
 }
 
-/* Whether the caller or the handle wants to know the slots in which the tokens of the own block are. */
-static bool wants_value(const struct limit_window *call)
-{
-    return call->value_out != NULL || call->limit->remembered != NULL;
-}
-
 /* Adds the GETs. They come after the increments of the batch. */
 static void add_reads(struct limit_window *call)
 {
@@ -141,7 +136,7 @@ static void add_reads(struct limit_window *call)
         window_add_read(call, LAST_BLOCK);
         return;
     }
-    bool wants_own = call->detail == ALL && wants_value(call);
+    bool wants_own = call->detail == ALL && call->wants_value;
     for (unsigned what = 0; what < (wants_own ? SLOTS : SLOTS - inside); what++)
         window_add_read(call, what);
 }
@@ -213,14 +208,8 @@ static bool window_take_reads(struct limit_window *call)
     }
     if (call->detail == ALL)
         call->block = call->held[THIS_BLOCK];
-    call->is_exact = call->detail == ALL && wants_value(call);
+    call->is_exact = call->detail == ALL && call->wants_value;
     return true;
-}
-
-/* The number of slots of the block before that are at most eight before the own slot. */
-static unsigned last_slots(const struct limit_window *call)
-{
-    return SLOTS - (unsigned)(call->slot % SLOTS);
 }
 
 /* The tokens that are left when the first `gone` of the nine slots up to the own slot no longer
@@ -228,7 +217,7 @@ static unsigned last_slots(const struct limit_window *call)
  * The next block counts as the slot after the own one. */
 static uint64_t held_without(const struct limit_window *call, unsigned gone)
 {
-    unsigned last = last_slots(call);
+    unsigned last = SLOTS - (unsigned)(call->slot % SLOTS); /* of the block before */
     uint64_t own = call->block;
     uint64_t sum = gone <= SLOTS + 1 ? call->held[NEXT_BLOCK] : 0;
     for (unsigned i = last; i < SLOTS; i++)
@@ -309,7 +298,7 @@ static enum mcds__step give_back(struct limit_window *call)
         if (call->has_counted[number])
             window_add_request(call, MCDS_DECR, own_key(call, number))->delta = call->tokens;
     call->detail = ALL;
-    if (!call->has_failed && wants_value(call))
+    if (!call->has_failed && call->wants_value)
         add_reads(call);
     call->stage = GIVING_BACK;
     return mcds__operation_ask(&call->base, call->requests, call->request_count);
@@ -500,6 +489,7 @@ int mcds__limit_take_window(mcds_limit *limit, mcds_bytes identity, uint64_t tok
     call->tokens = tokens;
     call->changes = mcds__remembered_changes(limit->remembered);
     call->value_out = value_out;
+    call->wants_value = value_out != NULL || limit->remembered != NULL;
     call->adds = !mcds__store_can(limit->keyed.handle.store).create_on_increment;
     memcpy(call->identity, identity.data, identity.length);
     call->identity[identity.length] = '\0';
