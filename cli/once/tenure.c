@@ -148,8 +148,8 @@ static int claim_release(void *handle, mcds_permit *permit)
         return abandon(claim);
     int result = finish(claim);
     bool is_in_doubt = false;
-    while (is_worth_another_try(result) && interrupt_number() == 0 && clock_ns() < until_ns &&
-           clock_ns() < claim->deadline_ns) {
+    while (is_worth_another_try(result) && claim->run.mine && interrupt_number() == 0 &&
+           clock_ns() < until_ns && clock_ns() < claim->deadline_ns) {
         is_in_doubt = is_in_doubt || result == MCDS_AMBIGUOUS;
         (void)poll(NULL, 0, STORE_PAUSE_MS);
         if (clock_ns() >= claim->deadline_ns)

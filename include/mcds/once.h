@@ -183,15 +183,17 @@ MCDS_API MCDS_CHECKED int mcds_once_renew_start(mcds_once *once, mcds_once_run *
  *              result  at most MCDS_ONCE_RESULT_MAX bytes; a pipeline copies them
  * Returns:     MCDS_OK         stored: no other caller has begun since this caller's begin. The run
  *                              is now empty
- *              MCDS_LOST       the claim has ended, and the result is not stored: another caller
- *                              has begun or may begin, or the store has lost the key. The run is
- *                              now empty
+ *              MCDS_LOST       the claim has ended, and the result was not stored and never will
+ *                              be: another caller has begun or may begin, or the store has lost
+ *                              the key. The run is now empty
  *              MCDS_TOO_BIG    the result is larger than the store takes; the claim still lives
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the run has no claim
  * Cost:        1; 3 if the connection has changed since the last call with this run
- * Lost reply:  the call reads the key. MCDS_AMBIGUOUS: stored, not, or not yet; call again with the
- *              same result
+ * Lost reply:  the call reads the key. MCDS_AMBIGUOUS: stored, not, or not yet. While run->mine is
+ *              true, call again with the same result: if the first result was stored, it stays, and
+ *              another one is not stored although the call returns MCDS_OK. If run->mine is false,
+ *              the claim has ended, and the key does not show whether the result was stored
  * Threads:     as mcds_once_begin */
 MCDS_API MCDS_CHECKED int mcds_once_finish(mcds_once *once, mcds_once_run *run, int32_t code,
                                            mcds_bytes result);

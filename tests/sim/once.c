@@ -3,7 +3,8 @@
  *
  *   G-ONCE-1  no second caller runs while a claim lives; strict: none runs after one has begun
  *   G-ONCE-2  every caller gets the same result
- *   G-ONCE-3  a caller that finishes OK was alone since its begin
+ *   G-ONCE-3  a caller that finishes OK was alone since its begin; no caller gets a result whose
+ *             finish was LOST
  *   G-ONCE-4  no claim ends later than run_ms from now */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,6 +49,8 @@ struct ledger {
     int32_t handed[KEYS]; /* the code of the result; 0: none was seen */
     uint64_t handed_at[KEYS];
     int32_t next_code;
+    bool is_seen[BEGINS_MAX + 1];   /* for each code: a caller has got this result */
+    bool is_denied[BEGINS_MAX + 1]; /* its finish was LOST */
     uint64_t finished, replayed, lost, doubts, busy, deaths;
     const char *wrong;
 };
@@ -94,6 +97,13 @@ static void book_result(struct caller *caller, int32_t code)
     ledger->handed[caller->key] = code;
 }
 
+/* A result that was said not to be stored is never handed out. */
+static void book_denial(struct ledger *ledger, int32_t code)
+{
+    if (ledger->is_seen[code] && ledger->is_denied[code])
+        ledger->wrong = "a result was handed out whose finish was LOST";
+}
+
 /* No caller may get a claim while another's lives. */
 static void book_claim(struct caller *caller, mcds_sim_client *client)
 {
@@ -123,6 +133,8 @@ static void book_begin(struct caller *caller, mcds_sim_client *client, int resul
     } else if (result == MCDS_OK) {
         ledger->replayed++;
         book_result(caller, caller->code);
+        ledger->is_seen[caller->code] = true;
+        book_denial(ledger, caller->code);
     } else if (result == MCDS_BUSY) {
         ledger->busy++;
         if (caller->run.until_ms > client_ms(client) + RUN_MS)
@@ -153,6 +165,10 @@ static void book_end(struct caller *caller, int result)
         if (!was_alone(caller))
             ledger->wrong = "a caller that finished was not alone";
         book_result(caller, caller->code);
+    }
+    if (caller->verb == FINISH && result == MCDS_LOST) {
+        ledger->is_denied[caller->code] = true;
+        book_denial(ledger, caller->code);
     }
     if (caller->verb == RENEW && result == MCDS_OK)
         caller->own->until_ms = caller->run.until_ms;

@@ -21,7 +21,11 @@ struct world {
     mcds_once_run run;
     mcds_once_run rival;
     bool is_watching;
-    bool is_cut; /* the rest of the batch meets a broken connection */
+    bool is_cut;     /* the rest of the batch meets a broken connection */
+    bool is_silent;  /* no request is answered */
+    bool is_applied; /* the late request arrives at once: only its reply is lost */
+    bool is_rival;   /* and another then forgets it, and settles the key */
+    bool is_evicted; /* and the store then loses the key */
     uint32_t late_count;
     struct late_request late;
 };
@@ -29,10 +33,40 @@ struct world {
 static const mcds_bytes key = {"k", 1};
 static const mcds_bytes none = {NULL, 0};
 
+static void evict(struct world *world)
+{
+    mcds_request erasure = {.command = MCDS_DELETE,
+                            .key = {world->late.key, world->late.key_length}};
+    mcds_batch batch = {.requests = &erasure, .count = 1, .deadline_ns = INT64_MAX};
+    mcds__backend_memory.submit(world->backend.inner, &batch);
+    assert_int_equal(erasure.reply.outcome, MCDS_OUT_OK);
+}
+
+/* The settle of another process. */
+static void settle_beside(struct world *world)
+{
+    struct hooked_backend beside;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_store *store = NULL;
+    mcds_once *once = NULL;
+    options.env = &world->fake.env;
+    assert_int_equal(hooked_backend_open_beside(&beside, &world->backend, &options, &store),
+                     MCDS_OK);
+    assert_int_equal(mcds_once_open(store, "x", NULL, &once), MCDS_OK);
+    assert_int_equal(mcds_once_forget(once, key), MCDS_OK);
+    assert_int_equal(mcds_once_settle(once, key, 2, none), MCDS_OK);
+    mcds_once_close(once);
+    mcds_close(store);
+}
+
 /* The first write is late, and the reply to what follows it in the batch is lost with it. */
 static bool hook(void *context, mcds_request *request)
 {
     struct world *world = context;
+    if (world->is_silent && world->late_count > 0) {
+        request->reply.outcome = MCDS_OUT_UNKNOWN;
+        return true;
+    }
     if (world->is_cut && request->command == MCDS_GET) {
         request->reply.outcome = MCDS_OUT_UNKNOWN;
         world->is_cut = false;
@@ -44,6 +78,12 @@ static bool hook(void *context, mcds_request *request)
     late_request_keep(&world->late, request);
     world->is_cut = request->command == MCDS_ADD;
     request->reply.outcome = MCDS_OUT_UNKNOWN;
+    if (world->is_applied)
+        late_request_deliver(&world->late, &world->backend);
+    if (world->is_evicted)
+        evict(world);
+    if (world->is_rival)
+        settle_beside(world);
     return true;
 }
 
@@ -188,13 +228,88 @@ static void a_late_renewal_takes_no_later_claim(void **state)
     assert_int_equal(mcds_once_finish(world->once, &world->rival, 2, none), MCDS_OK);
 }
 
+/* cas result: applied, and its reply is lost; the store loses the key. Another may have got the result. */
+static void a_lost_result_is_not_denied(void **state)
+{
+    struct world *world = *state;
+    claim(world, &world->run);
+    world->is_watching = world->is_applied = world->is_evicted = true;
+    assert_int_equal(mcds_once_finish(world->once, &world->run, 1, none), MCDS_AMBIGUOUS);
+    assert_false(world->run.mine);
+    claim(world, &world->rival);
+}
+
+/* The same, and another begins before the caller reads the key in a second call. */
+static void a_lost_result_is_not_denied_by_the_next_call(void **state)
+{
+    struct world *world = *state;
+    claim(world, &world->run);
+    world->is_watching = world->is_applied = world->is_silent = true;
+    assert_int_equal(mcds_once_finish(world->once, &world->run, 1, none), MCDS_AMBIGUOUS);
+    assert_true(world->run.mine);
+    world->is_silent = false;
+    check_done(world, 1);
+    evict(world);
+    claim(world, &world->rival);
+    assert_int_equal(mcds_once_finish(world->once, &world->run, 1, none), MCDS_AMBIGUOUS);
+    assert_false(world->run.mine);
+}
+
+/* A renewal proves that no earlier finish was applied, or ever will be. */
+static void a_renewal_ends_the_doubt(void **state)
+{
+    struct world *world = *state;
+    claim(world, &world->run);
+    world->is_watching = world->is_silent = true;
+    assert_int_equal(mcds_once_finish(world->once, &world->run, 1, none), MCDS_AMBIGUOUS);
+    world->is_silent = false;
+    assert_int_equal(mcds_once_renew(world->once, &world->run), MCDS_OK);
+    deliver(world);
+    pass_s(world, 61);
+    claim(world, &world->rival);
+    assert_int_equal(mcds_once_finish(world->once, &world->run, 1, none), MCDS_LOST);
+}
+
+/* cas result: applied, and its reply is lost; another forgets it, begins and finishes. */
+static void a_lost_settle_is_not_denied(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(mcds_once_settle(world->once, key, 5, none), MCDS_OK);
+    assert_int_equal(mcds_once_forget(world->once, key), MCDS_OK);
+    world->is_watching = world->is_applied = world->is_rival = true;
+    assert_int_equal(mcds_once_settle(world->once, key, 1, none), MCDS_AMBIGUOUS);
+    world->is_watching = false;
+    check_done(world, 2);
+}
+
+/* finish (in doubt), finish with another result: the first result stays, and the answer is OK. */
+static void the_first_result_stays(void **state)
+{
+    struct world *world = *state;
+    claim(world, &world->run);
+    world->is_watching = world->is_applied = world->is_silent = true;
+    assert_int_equal(mcds_once_finish(world->once, &world->run, 1, mcds_text("one")),
+                     MCDS_AMBIGUOUS);
+    world->is_silent = false;
+    assert_int_equal(mcds_once_finish(world->once, &world->run, 2, mcds_text("two")), MCDS_OK);
+    check_done(world, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define LATE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
-        LATE(a_late_claim_is_not_the_claim),      LATE(a_late_result_replaces_nothing),
-        LATE(a_late_forget_takes_no_later_claim), LATE(a_late_abandon_takes_no_later_claim),
-        LATE(a_late_settle_brings_nothing_back),  LATE(a_late_renewal_takes_no_later_claim),
+        LATE(a_late_claim_is_not_the_claim),
+        LATE(a_late_result_replaces_nothing),
+        LATE(a_late_forget_takes_no_later_claim),
+        LATE(a_late_abandon_takes_no_later_claim),
+        LATE(a_late_settle_brings_nothing_back),
+        LATE(a_late_renewal_takes_no_later_claim),
+        LATE(a_lost_result_is_not_denied),
+        LATE(a_lost_result_is_not_denied_by_the_next_call),
+        LATE(a_renewal_ends_the_doubt),
+        LATE(the_first_result_stays),
+        LATE(a_lost_settle_is_not_denied),
     };
     return cmocka_run_group_tests_name("once, late", tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ struct once_end {
         kind; /* of the value that it writes: RUNNING renews, DONE finishes, FREE abandons */
     uint8_t stage;
     uint8_t writes;
-    bool doubt;      /* the reply to a write was lost */
+    bool doubt; /* the reply to a write that ends the claim was lost, also in an earlier call */
     bool is_renewed; /* and its token is to be read */
     int64_t until_ms;
     uint64_t ttl_ms;
@@ -44,14 +44,24 @@ static void once_end_release(struct mcds__operation *operation)
 static enum mcds__step once_end_finish(struct once_end *call, int result)
 {
     mcds_once_run *run = call->run;
-    assert(result == MCDS_OK || result == MCDS_LOST);
-    if (call->kind == MCDS__ONCE_IS_FREE && (call->doubt || !run->mine))
-        result = MCDS_OK; /* what was written may have ended since */
+    assert(result == MCDS_OK || result == MCDS_LOST || result == MCDS_AMBIGUOUS);
     run->mine = call->kind == MCDS__ONCE_IS_RUNNING && result == MCDS_OK;
     run->doubt = false;
     run->until_ms = run->mine ? call->until_ms : 0;
     return mcds__operation_explain(&call->base, result,
                                    result == MCDS_OK ? NULL : MCDS__WHY(RUN_OVER));
+}
+
+/* The key holds nothing of this run, so the claim has ended. A write in doubt may have been applied
+ * before: another caller may have got the result, which the store has lost since. */
+static enum mcds__step take_gone(struct once_end *call)
+{
+    int result = MCDS_LOST;
+    if (call->kind == MCDS__ONCE_IS_DONE && call->doubt)
+        result = MCDS_AMBIGUOUS;
+    if (call->kind == MCDS__ONCE_IS_FREE && (call->doubt || !call->run->mine))
+        result = MCDS_OK; /* what was written may have ended since */
+    return once_end_finish(call, result);
 }
 
 static enum mcds__step once_end_ask_check(struct once_end *call)
@@ -138,7 +148,7 @@ static enum mcds__step once_end_take_check(struct once_end *call)
     struct mcds__once_value value;
     const mcds_reason *detail = NULL;
     if (reply->outcome == MCDS_OUT_MISS)
-        return once_end_finish(call, MCDS_LOST);
+        return take_gone(call);
     if (mcds__is_transport_trouble(reply))
         return once_end_take_trouble(call);
     if (reply->outcome != MCDS_OUT_OK)
@@ -146,7 +156,7 @@ static enum mcds__step once_end_take_check(struct once_end *call)
     mcds_bytes bytes = mcds__operation_value(&call->base, &call->request);
     if (mcds__once_decode(bytes, call->request.key, &value, &detail) != MCDS_OK ||
         !is_ours(call, &value))
-        return once_end_finish(call, MCDS_LOST);
+        return take_gone(call);
     if (value.kind != MCDS__ONCE_IS_RUNNING)
         return once_end_finish(call, value.kind == call->kind ? MCDS_OK : MCDS_LOST);
     if (call->is_renewed)
@@ -155,6 +165,11 @@ static enum mcds__step once_end_take_check(struct once_end *call)
     if (call->cas.connection == 0)
         return mcds__operation_lack_cas(&call->base);
     return once_end_ask_write(call);
+}
+
+static bool ends_claim(const struct once_end *call)
+{
+    return call->kind != MCDS__ONCE_IS_RUNNING;
 }
 
 static enum mcds__step step_once_end(struct mcds__operation *operation)
@@ -171,8 +186,11 @@ static enum mcds__step step_once_end(struct mcds__operation *operation)
     default:
         step = once_end_take_check(call);
     }
-    if (step == MCDS__DONE)
+    if (step == MCDS__DONE) {
         (void)mcds__once_end(operation, call->doubt);
+        call->run->doubt = call->run->doubt ||
+                           (call->run->mine && ends_claim(call) && call->doubt);
+    }
     return step;
 }
 
@@ -239,6 +257,7 @@ static int once_end_launch(mcds_once *once, const struct mcds__operation_kind *k
     call->kind = written;
     if (run->mine)
         call->cas = (mcds_cas_token){run->cas[0], run->cas[1]};
+    call->doubt = run->mine && run->doubt && ends_claim(call);
     call->key = once->begin;
     assert(run->suffix_length > 1);
     mcds__key_add_encoded(&call->key, run->suffix + 1, (size_t)run->suffix_length - 1);

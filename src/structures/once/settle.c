@@ -111,8 +111,10 @@ static enum mcds__step change_settle(struct once_change *call,
 {
     struct mcds__operation *operation = &call->base;
     bool is_own = value->token[0] == call->token[0];
-    if (value->kind == MCDS__ONCE_IS_DONE)
-        return mcds__operation_finish(operation, is_own ? MCDS_OK : MCDS_EXISTS);
+    if (value->kind == MCDS__ONCE_IS_DONE) /* a result in doubt may have been forgotten since */
+        return mcds__operation_finish(operation, is_own        ? MCDS_OK
+                                                 : call->doubt ? MCDS_AMBIGUOUS
+                                                               : MCDS_EXISTS);
     if (value->kind == MCDS__ONCE_IS_RUNNING &&
         !mcds__once_has_vanished(value, mcds__wall_ms(operation->env)))
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(RUNNING));
