@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/aside.h"
+
 /* For the signal handler: the file to remove, or "". */
 static char unfinished[PATH_MAX];
 
@@ -69,10 +71,9 @@ static int make_aside(struct new_file *file)
     for (size_t i = 0; i < NUMBERS; i++)
         (void)sigaddset(&these, numbers[i]);
     (void)sigprocmask(SIG_BLOCK, &these, &before);
-    int fd = mkostemp(file->aside, O_CLOEXEC);
+    int fd = aside_make(file->aside);
     int reason = errno;
     if (fd >= 0) {
-        (void)fchmod(fd, 0600); /* whatever the umask is */
         memcpy(unfinished, file->aside, sizeof unfinished);
         watch_signals();
     }

@@ -5,12 +5,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "child/descriptors.h"
+#include "io/aside.h"
 #include "io/exit.h"
 #include "io/output.h"
 
@@ -117,10 +117,9 @@ bool token_write(const struct token_place *place, const char *text)
     errno = ENAMETOOLONG;
     if (snprintf(aside, sizeof aside, "%s.XXXXXX", place->path) >= (int)sizeof aside)
         return false;
-    int fd = mkostemp(aside, O_CLOEXEC);
+    int fd = aside_make(aside);
     if (fd < 0)
         return false;
-    (void)fchmod(fd, 0600); /* whatever the umask is */
     bool is_written = write_line(fd, text) && fsync(fd) == 0;
     int reason = errno;
     if (close(fd) != 0 && is_written) {

@@ -12,6 +12,7 @@
 #include "io/exit.h"
 
 #define NEW_MODE 0666 /* less the umask */
+#define OWN (S_IRUSR | S_IWUSR)
 
 /* Creates the empty file that a dangling symbolic link names. */
 static bool make_target(const char *path)
@@ -40,11 +41,16 @@ static bool find(struct cursor_file *file, const char *path)
     return length < (int)sizeof file->aside;
 }
 
-/* Does not write a file or link that another user has put there. */
+/* Does not write a file or link that another user has put there. Its owner can use it, whatever the
+ * umask is. */
 static int open_aside(const struct cursor_file *file)
 {
+    struct stat facts;
     (void)unlink(file->aside);
-    return open(file->aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, NEW_MODE);
+    int fd = open(file->aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, NEW_MODE);
+    if (fd >= 0 && fstat(fd, &facts) == 0 && (facts.st_mode & OWN) != OWN)
+        (void)fchmod(fd, (facts.st_mode & 07777) | OWN);
+    return fd;
 }
 
 static bool can_write(const struct cursor_file *file)

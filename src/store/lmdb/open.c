@@ -288,13 +288,18 @@ static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
     return code;
 }
 
+static void lock_path(const struct mcds__lmdb_file *file, char out[PATH_MAX + 16])
+{
+    (void)snprintf(out, PATH_MAX + 16, "%s-lock", file->path);
+}
+
 /* 0, or ETIMEDOUT. LMDB waits without a limit for a process that opens the file first or closes it last, even if
  * it is stopped. This process holds no lock of LMDB yet, which closing the descriptor would release. */
 static int await_lock_file(const struct mcds__lmdb_file *file, const mcds_env *env)
 {
     char path[PATH_MAX + 16];
     int64_t until_ns = mcds__monotonic_ns(env) + MAKE_WAIT_NS;
-    (void)snprintf(path, sizeof path, "%s-lock", file->path);
+    lock_path(file, path);
     int descriptor = file->snapshot < 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     if (descriptor < 0)
         return 0; /* LMDB makes it, or reports why it cannot be opened */
@@ -373,7 +378,7 @@ static bool is_lock_file(const struct mcds__lmdb_file *file)
 {
     char path[PATH_MAX + 16];
     struct stat status;
-    (void)snprintf(path, sizeof path, "%s-lock", file->path);
+    lock_path(file, path);
     return file->lock_inode == 0 ||
            (stat(path, &status) == 0 && status.st_dev == file->lock_device &&
             status.st_ino == file->lock_inode);

@@ -21,6 +21,10 @@ chmod 600 dir/real
 mcds -q log put q three
 tail_new q --cursor link
 stat -c %a dir/real
+# the owner can use a new one whatever the umask is
+(umask 0777 && tail_new q --cursor dir/masked)
+stat -c %a dir/masked
+rm dir/masked
 
 # what is no file, or cannot be written
 mkfifo fifo

@@ -1,0 +1,14 @@
+/* A new file beside the one that it replaces when it is whole. */
+#include "io/aside.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+int aside_make(char *path)
+{
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        (void)fchmod(fd, S_IRUSR | S_IWUSR);
+    return fd;
+}
