@@ -47,7 +47,7 @@ typedef int (*mcds_views_load_cb)(void *context, const char *page, uint64_t upto
 typedef int (*mcds_views_save_cb)(void *context, const char *page, uint64_t slot,
                                   int64_t views);
 
-/* A result of `save` that ends the flush. */
+/* A result of `save` that ends the flush: it returns MCDS_IO with this number as found_number. */
 #define MCDS_VIEWS_STOP INT32_MIN
 
 typedef struct mcds_views_options {

@@ -490,6 +490,25 @@ static void a_save_may_end_the_flush(struct suite *suite)
     mcds_views_close(views);
 }
 
+/* A page of an earlier interval cannot be read. */
+static void the_end_of_a_flush_is_its_cause(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin(suite, &name);
+    HIT(suite, views, "/bad", 1);
+    struct raw_key count = count_key(suite, name, "/bad");
+    assert_int_equal(raw_set(suite, &count, "who wrote this?"), MCDS_OUT_OK);
+    shift_wall_ms(suite, MINUTE);
+    HIT(suite, views, "/end", 1);
+    refuse("/end", MCDS_VIEWS_STOP);
+    CHECK(MCDS_IO, suite, mcds_views_flush_final, views);
+    CHECK_SENTENCE("page '/bad' and 1 more are not saved, and the flush ended early; ");
+    CHECK_SENTENCE("save callback has failed: it returned ");
+    assert_true(mcds_last_error()->found_number == MCDS_VIEWS_STOP);
+    assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_CALLBACK_FAILED);
+    mcds_views_close(views);
+}
+
 /* Something that mcds did not write is in the place of a page's views. */
 static void a_foreign_count_hides_no_other(struct suite *suite)
 {
@@ -691,6 +710,7 @@ static const struct suite_case cases[] = {
     CASE(a_refused_page_waits_in_order),
     CASE(many_refused_pages_are_counted),
     CASE(a_save_may_end_the_flush),
+    CASE(the_end_of_a_flush_is_its_cause),
     CASE(a_foreign_count_hides_no_other),
     CASE(a_lost_list_hides_no_other),
     CASE(foreign_values_are_corrupt),

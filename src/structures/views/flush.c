@@ -240,8 +240,10 @@ static void save_page(struct views_flush *flush, const char *page, int64_t numbe
     flush->leaves_pages = found == MCDS_VIEWS_STOP ||
                           (flush->refusals >= REFUSALS_MAX &&
                            flush->refusing_ns >= mcds__store_timeout_ns(operation->store));
-    fail_page(flush, page,
-              (struct views_failure){MCDS_IO, MCDS__WHY(SAVE_FAILED), NULL, found, {0, ""}});
+    struct views_failure failure = {MCDS_IO, MCDS__WHY(SAVE_FAILED), NULL, found, {0, ""}};
+    fail_page(flush, page, failure);
+    if (found == MCDS_VIEWS_STOP) /* the caller is told why the other pages are not saved */
+        flush->failure = failure;
 }
 
 static enum mcds__step take_counts(struct views_flush *flush)
