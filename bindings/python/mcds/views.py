@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 import weakref
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from ._binding import ffi, lib
 from .arguments import Misfit, as_integer, check_function, misfit_of
@@ -16,8 +17,14 @@ from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited,
 
 #: What the library says of `load` or `save`: the number is that of Callback.failed.
 FAILED = re.compile(r"the program's (load|save) callback has failed(: it returned -?\d+)?")
+#: And its cause in an error.
+FAILED_CAUSE = "CALLBACK_FAILED"
 #: Ends a flush.
 STOP: int = lib.MCDS_VIEWS_STOP
+#: The largest number of an exception.
+NUMBER_MAX = (1 << 31) - 1
+#: Exceptions that are kept beyond one for each call. A flush may raise one for each of a million pages.
+SPARE = 1000
 
 #: load(page, upto_slot): the sum of the views saved for the page up to and including that slot
 Load = Callable[[bytes, int], int]
@@ -25,23 +32,65 @@ Load = Callable[[bytes, int], int]
 Save = Callable[[bytes, int, int], None]
 
 
+class Call:
+    """A call that runs a function of the program, until it has finished."""
+
+
 class Callback:
-    """A function of the program, and what it has raised in each thread: the first exception, or an
-    interrupt."""
+    """A function of the program, and what it has raised. The callback returns the number of the exception, and the call
+    fails with this number: in a pipeline or an event loop, one thread runs several calls at once. After an interrupt it
+    returns STOP, which ends a flush."""
 
     def __init__(self, call: Callable[..., Any]) -> None:
         self.call = call
-        self.raised: Dict[int, BaseException] = {}
+        self._calls: "weakref.WeakSet[Call]" = weakref.WeakSet()
+        self._numbers = itertools.count()
+        self._raised: Dict[int, BaseException] = {}
+        #: Interrupts, with their threads.
+        self._ending: Dict[int, Tuple[int, BaseException]] = {}
+
+    def begin(self) -> Call:
+        self._forget()
+        call = Call()
+        self._calls.add(call)
+        return call
+
+    def end(self, call: Call) -> None:
+        self._calls.discard(call)
+        self._forget()
+
+    def _forget(self) -> None:
+        """If no call is left, forget what no call has raised: a flush raises only what the first page has caused. Another
+        thread may begin a call meanwhile."""
+        raised, ending = list(self._raised), list(self._ending)
+        if not self._calls:
+            for number in raised:
+                self._raised.pop(number, None)
+            for number in ending:
+                self._ending.pop(number, None)
 
     def failed(self, error: BaseException) -> int:
-        if isinstance(error, Exception):
-            self.raised.setdefault(threading.get_ident(), error)
-            return 1
-        self.raised[threading.get_ident()] = error
+        """What the callback returns."""
+        number = next(self._numbers) % NUMBER_MAX + 1
+        if len(self._raised) < len(self._calls) + SPARE:
+            self._raised[number] = error
+        return number
+
+    def interrupted(self, error: BaseException) -> int:
+        """The same after an interrupt."""
+        self._ending[next(self._numbers)] = threading.get_ident(), error
         return STOP
 
-    def take(self) -> Optional[BaseException]:
-        return self.raised.pop(threading.get_ident(), None)
+    def take(self, error: Error) -> Optional[BaseException]:
+        """What the function has raised in the call that has failed with this error."""
+        if error.cause != FAILED_CAUSE:
+            return None
+        if error.found_number != STOP:
+            return self._raised.pop(error.found_number, None)
+        own = threading.get_ident()  # this thread has run the call, unless threads share a pipeline
+        ending = sorted(list(self._ending.items()), key=lambda one: (one[1][0] != own, one[0]))
+        taken = (self._ending.pop(number, None) for number, _ in ending)
+        return next((one[1] for one in taken if one is not None), None)
 
 
 class Callbacks:
@@ -61,7 +110,7 @@ def keep_interrupt(kind: Any, error: BaseException, trace: Any) -> None:
     if trace is not None:
         frame = trace.tb_frame
         callbacks: Callbacks = ffi.from_handle(frame.f_locals["context"])
-        (callbacks.save if frame.f_code.co_name == "mcds_py_save" else callbacks.load).failed(error)
+        (callbacks.save if frame.f_code.co_name == "mcds_py_save" else callbacks.load).interrupted(error)
 
 
 def as_views(returned: int) -> int:
@@ -89,7 +138,7 @@ def mcds_py_load(context: Any, page: Any, upto_slot: int, views_out: Any) -> int
     try:
         views_out[0] = as_views(load.call(ffi.string(page), upto_slot))
     except BaseException as error:
-        return load.failed(error)
+        return load.failed(error) if isinstance(error, Exception) else load.interrupted(error)
     return STOP if callbacks.are_closed() else 0
 
 
@@ -102,7 +151,7 @@ def mcds_py_save(context: Any, page: Any, slot: int, views: int) -> int:
     try:
         save.call(ffi.string(page), slot, views)
     except BaseException as error:
-        return save.failed(error)
+        return save.failed(error) if isinstance(error, Exception) else save.interrupted(error)
     return 0
 
 
@@ -140,28 +189,36 @@ def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
 
 
 class ViewsPlans(Structure):
-    def _plan(self, call: Any, start: Any, callback: str, *arguments: Any, out: Any = None) -> Plan[Any]:
+    def _plan(self, call: Any, start: Any, function: str, *arguments: Any, out: Any = None) -> Plan[Any]:
         """The plan of a call that runs `load` or `save`."""
         kept = self._opened.kept  # C calls with its handle until the operation has finished
+        callbacks: Callbacks = kept[0]
+        callback: Callback = getattr(callbacks, function)
+        own = callback.begin()
 
         def take(code: int, out: Any) -> Any:
-            raised: Optional[BaseException] = getattr(kept[0], callback).take()
+            error: Optional[Error] = None
+            raised: Optional[BaseException] = None
             try:
-                if code != 0 and raised is not None and not isinstance(raised, Exception):
-                    raise raised  # an interrupt
-                if code != 0:
-                    raise self._failure(error_of(code), callback, raised) from raised
+                if code == 0:
+                    return None if out is None else out[0]
+                error = error_of(code)
+                raised = callback.take(error)
+                if raised is None:
+                    raise self._unexplained(error, callbacks)
+                if not isinstance(raised, Exception):  # an interrupt
+                    raise raised
+                raise explain(error, function, raised) from raised
             finally:
-                del raised  # its traceback refers to this frame
-            return None if out is None else out[0]
+                callback.end(own)
+                del error, raised  # their tracebacks refer to this frame
 
         return Plan(call, start, (self._opened.handle, *arguments), take, out)
 
-    def _failure(self, error: Error, callback: str, raised: Optional[BaseException]) -> Error:
-        """The failure of a call that runs `load` or `save`."""
-        if error.cause != "CALLBACK_FAILED":
-            return error
-        return explain(error, callback, raised) if isinstance(raised, Exception) else closed_of(self)
+    def _unexplained(self, error: Error, callbacks: Callbacks) -> Error:
+        """The failure of a call in which the function has raised nothing."""
+        is_closed = error.cause == FAILED_CAUSE and error.found_number == STOP and callbacks.are_closed()
+        return closed_of(self) if is_closed else error
 
     def _hit(self, page: Bytes, n: int = 1) -> Plan[None]:
         """Count n views of a page. Ambiguous: counted once or not at all."""
