@@ -199,9 +199,10 @@ class CachePlans(Structure):
     def _fetch(self, key: Bytes, fill: Fill, tags: Iterable[Bytes] = ()) -> Plan[Optional[bytes]]:
         """The value of a key; reads the source with fill(key) if this is the caller that fills it.
 
-        What `fill` raises is raised here, unless there is a stale value. Another caller gets Io,
-        until it is time to try again. Busy: another caller has not ended its fill. An interrupt of
-        the wait leaves at most a claim, which ends after `fill`; one inside `fill` is its failure.
+        What `fill` raises is raised here. If it raises an Exception and there is a stale value, the call returns
+        this value. Another caller gets Io, until it is time to try again. Busy: another caller has not ended its
+        fill. An interrupt of the wait leaves at most a claim, which ends after `fill`; one inside `fill` is its
+        failure.
         """
         check_function(fill, "fill")
         filling = Filling(fill, self)
@@ -212,7 +213,7 @@ class CachePlans(Structure):
         def take(code: int, out: Any) -> Optional[bytes]:
             raised, filling.raised = filling.raised, None
             try:
-                if code not in (0, NOT_FOUND) and raised is not None:
+                if raised is not None and (code not in (0, NOT_FOUND) or not isinstance(raised, Exception)):
                     raise raised
             finally:
                 del raised  # its traceback refers to this frame

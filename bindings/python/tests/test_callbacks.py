@@ -161,3 +161,26 @@ def test_a_failure_keeps_few_exceptions(s: mcds.Store) -> None:
         views.flush_final()
     assert caught.value.__cause__ is raised[0] and len(raised) == 1500
     assert max(kept) == 1001 and not callback._raised and not callback._calls
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(3), LookupError()])
+def test_an_interrupt_in_a_fill_is_raised_beside_a_stale_value(raised: BaseException, s: mcds.Store) -> None:
+    """A failure is not."""
+    def fill(key: bytes) -> bytes:
+        raise raised
+
+    def fetched(fetch: Callable[..., Any]) -> Any:
+        try:
+            return fetch("k", fill)
+        except BaseException as error:
+            return error
+
+    pages = s.cache("c", stale=60)
+    wanted = b"old" if isinstance(raised, Exception) else raised
+    ways: List[Callable[..., Any]] = [pages.fetch,
+                                      lambda *given: s.pipeline().cache("c", stale=60).fetch(*given).result()]
+    for way in ways:
+        pages.forget("k")
+        pages.fetch("k", lambda key: b"old")
+        pages.expire("k")
+        assert fetched(way) == wanted
