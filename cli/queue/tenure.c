@@ -189,9 +189,13 @@ static int worker_release(void *handle, mcds_permit *permit)
     /* Whatever the result, this worker is finished with the job. */
     static const mcds_job empty = MCDS_JOB_INIT;
     worker->job = empty;
-    if (worker->is_gone || (is_in_doubt && result == MCDS_LOST))
+    worker->is_in_doubt = (is_in_doubt || result == MCDS_AMBIGUOUS) && result != MCDS_OK &&
+                          !worker->is_gone;
+    /* The repeated call is LOST because the first was carried out, or because the claim has ended
+     * and another worker has the job. */
+    if (worker->is_gone || (worker->is_in_doubt && result == MCDS_LOST))
         return MCDS_OK;
-    return is_in_doubt && result != MCDS_OK ? MCDS_AMBIGUOUS : result;
+    return worker->is_in_doubt ? MCDS_AMBIGUOUS : result;
 }
 
 static int64_t worker_remaining_ms(const void *handle, const mcds_permit *permit)
@@ -294,14 +298,13 @@ static void describe_fate(const struct worker *worker, char *out, size_t capacit
 }
 
 /* What becomes of the job if the reply was lost, or if the store has not carried out the release. */
-static void describe_failed(const struct worker *worker, bool is_in_doubt, char *out,
-                            size_t capacity)
+static void describe_failed(const struct worker *worker, char *out, size_t capacity)
 {
     char fate[64];
     const char *later = worker->is_last ? "dead when its claim has ended"
                                         : "due again when its claim ends";
     describe_fate(worker, fate, sizeof fate);
-    if (!is_in_doubt)
+    if (!worker->is_in_doubt)
         (void)snprintf(out, capacity, "the job is %s", later);
     else if (worker->is_done)
         (void)snprintf(out, capacity, "%s, or is %s", fate, later);
@@ -319,10 +322,10 @@ static const char *worker_released(void *handle, int result)
     char fate[128] = "another worker may have the job";
     if (worker->how[0] == '\0' || (is_silent && (result == MCDS_OK || was_lost)))
         return NULL;
-    if (result == MCDS_OK)
+    if (result == MCDS_OK && !worker->is_in_doubt)
         describe_fate(worker, fate, sizeof fate);
     else if (!was_lost)
-        describe_failed(worker, result == MCDS_AMBIGUOUS, fate, sizeof fate);
+        describe_failed(worker, fate, sizeof fate);
     (void)snprintf(worker->said, sizeof worker->said, "%s: %s", worker->how, fate);
     return worker->said;
 }

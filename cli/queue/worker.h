@@ -16,9 +16,10 @@ struct worker {
     int not_run;        /* the errno for that, or 0 */
     bool is_wait_told;  /* to a user at a terminal */
     /* What the release reports to the store; the end of COMMAND decides it. */
-    bool is_done; /* true: done; false: again */
-    bool is_last; /* the last try: again makes the job dead */
-    bool is_gone; /* the release has found that the store has lost the part of the job */
+    bool is_done;     /* true: done; false: again */
+    bool is_last;     /* the last try: again makes the job dead */
+    bool is_gone;     /* the release has found that the store has lost the part of the job */
+    bool is_in_doubt; /* a reply to the release was lost, and no later call has succeeded */
     uint64_t again_ms;
     bool is_claim_gone; /* the last renewal has found that */
     struct losses losses;

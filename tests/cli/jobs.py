@@ -10,7 +10,7 @@ import unittest
 from urllib.parse import unquote
 
 from fixture import ProcessTest, reads_signals, run_process_tests
-from relay import SilentRelay
+from relay import LosingRelay, SilentRelay
 
 STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 # For what waits until a claim ends. A machine under load may keep a process from running for seconds.
@@ -324,6 +324,24 @@ class QueueTest(ProcessTest):
         said = worker.stderr.read()
         self.assertIn(": the command has exited with 3 at try 1: the job is due again in 30s, or when its claim ends (", said)
         self.assertEqual(said.count("the job"), 1, said)
+        self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("delayed", 1)])
+
+    @unittest.skipUnless(STORE == "memcached", "a lost reply: this store has no server")
+    def test_a_repeated_report_that_is_lost(self):
+        """The first report was carried out; or its claim has ended, and another worker has the job. The worker does not
+        know which."""
+        self.push("a")
+        relay = LosingRelay(os.path.join(self.fixture.folder, "relay"), self.fixture.socket, None)
+        self.addCleanup(relay.close)
+        relay.seconds = 1  # the timeout: the first report ends without a reply
+        worker = self.start("-s", f"memcached://{relay.path}?timeout=1000", "queue", "work", "q", LOSE, "--visible", "1h",
+                            "--max-jobs", "1", "--", "sh", "-c", "echo $$ >>pids; read -r _ <go; exit 3")
+        self.pids()
+        relay.word = b"ms mcds:"
+        self.go()
+        self.assertEqual(self.end(worker), 3)
+        self.assertTrue(relay.has_come.is_set())
+        self.assertIn(" has exited with 3 at try 1: the job is due again in 30s, or when its claim ends\n", worker.stderr.read())
         self.assertEqual([(job["state"], job["tries"]) for job in self.jobs()], [("delayed", 1)])
 
     def test_a_command_that_another_process_kills(self):

@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 
 
 class Relay:
@@ -82,4 +83,19 @@ class SilentRelay(Relay):
 
     def pass_reply(self, data, client):
         if not self.has_come.is_set():
+            client.sendall(data)
+
+
+class LosingRelay(SilentRelay):
+    """Passes no reply for so many seconds from the first request with `word` on."""
+
+    seconds = until = 0
+
+    def pass_request(self, data, server):
+        if self.word is not None and self.word in data and not self.has_come.is_set():
+            self.until = time.monotonic() + self.seconds
+        super().pass_request(data, server)
+
+    def pass_reply(self, data, client):
+        if time.monotonic() >= self.until:
             client.sendall(data)
