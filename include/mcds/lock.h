@@ -321,12 +321,13 @@ MCDS_API MCDS_CHECKED int mcds_lock_watch_start(mcds_lock *lock, uint32_t wait_m
  * fences are larger. The call erases bytes under the lock's key that mcds did not write.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  the lock is free
- *              MCDS_BUSY       other callers kept changing the key; not broken
+ *              MCDS_BUSY       other callers kept changing the key until the timeout; not broken
  *              MCDS_AMBIGUOUS  see below
  * Cost:        2; 3 if the store cannot compare and delete (classic servers); 1 for a free lock
- * Lost reply:  the call reads the lock again. It returns MCDS_AMBIGUOUS only if the deadline
- *              passes before the reply to that read: broken, not broken, or not yet. It never
- *              takes the lock from a holder that acquires it after the call */
+ * Lost reply:  the call reads the lock again. It returns MCDS_AMBIGUOUS only if the replies to
+ *              these reads are lost as well, up to five in all, or the timeout passes before:
+ *              broken, not broken, or not yet. It never takes the lock from a holder that
+ *              acquires it after the call */
 MCDS_API int mcds_lock_break(mcds_lock *lock);
 MCDS_API MCDS_CHECKED int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline,
                                                 uint64_t tag);

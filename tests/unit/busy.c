@@ -11,6 +11,8 @@
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
 
+#define TIMEOUT_MS 1000
+
 struct world {
     struct fake_env fake;
     struct hooked_backend backend;
@@ -25,6 +27,7 @@ static int set_up(void **state)
     memset(&world, 0, sizeof world);
     fake_env_init(&world.fake, 1);
     options.env = &world.fake.env;
+    options.timeout_ms = TIMEOUT_MS;
     *state = &world;
     return hooked_backend_open(&world.backend, &options, &world.store);
 }
@@ -40,7 +43,8 @@ static int tear_down(void **state)
 static bool others_change_it(void *context, mcds_request *request)
 {
     (void)context;
-    if (request->command != MCDS_CAS)
+    bool deletes = request->command == MCDS_DELETE && request->cas.connection != 0;
+    if (request->command != MCDS_CAS && !deletes)
         return false;
     request->reply.outcome = MCDS_OUT_EXISTS;
     return true;
@@ -64,6 +68,13 @@ static void check(int result, mcds_cause cause, const char *sentence)
     assert_int_equal(error->result, MCDS_BUSY);
     assert_string_equal(mcds_cause_name((int)error->cause), mcds_cause_name((int)cause));
     assert_string_equal(mcds_errmsg(), sentence);
+}
+
+/* But for the last pause, of at most 100 ms. */
+static void assert_took_the_timeout(const struct world *world, int64_t begun_ns)
+{
+    int64_t gone_ms = (world->fake.monotonic_ns - begun_ns) / 1000000;
+    assert_in_range(gone_ms, TIMEOUT_MS - 100, TIMEOUT_MS);
 }
 
 static void a_held_lock_is_held(void **state)
@@ -119,6 +130,33 @@ static void what_others_change_is_contended(void **state)
     mcds_array_close(array);
 }
 
+/* A call that reads again after the change of another client does so until the timeout. */
+static void others_may_change_it_until_the_timeout(void **state)
+{
+    struct world *world = *state;
+    mcds_lock *lock;
+    mcds_lease lease = MCDS_LEASE_INIT;
+    mcds_semaphore *semaphore;
+    mcds_semaphore_options permits = MCDS_SEMAPHORE_OPTIONS_INIT;
+    mcds_permit permit = MCDS_PERMIT_INIT;
+    permits.permits = 2;
+    assert_int_equal(mcds_lock_open(world->store, "l", NULL, &lock), MCDS_OK);
+    assert_int_equal(mcds_semaphore_open(world->store, "s", &permits, &semaphore), MCDS_OK);
+    assert_int_equal(mcds_lock_try_acquire(lock, &lease), MCDS_OK);
+    assert_int_equal(mcds_semaphore_try_acquire(semaphore, &permit), MCDS_OK);
+    world->backend.hook = others_change_it;
+    int64_t begun_ns = world->fake.monotonic_ns;
+    check(mcds_lock_break(lock), MCDS_CAUSE_CONTENDED,
+          "lock 'l': break: others kept changing it");
+    assert_took_the_timeout(world, begun_ns);
+    begun_ns = world->fake.monotonic_ns;
+    check(mcds_semaphore_resize(semaphore, 3, NULL), MCDS_CAUSE_CONTENDED,
+          "semaphore 's': resize: others kept changing it");
+    assert_took_the_timeout(world, begun_ns);
+    mcds_lock_close(lock);
+    mcds_semaphore_close(semaphore);
+}
+
 static void a_completion_has_its_cause(void **state)
 {
     struct world *world = *state;
@@ -144,6 +182,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lock_whose_key_vanishes_is_not_held, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_others_change_is_contended, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(others_may_change_it_until_the_timeout, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_completion_has_its_cause, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

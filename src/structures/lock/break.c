@@ -49,7 +49,7 @@ static enum mcds__step lock_break_again(struct lock_break *call, const mcds_repl
 {
     struct mcds__operation *operation = &call->base;
     call->stage = BREAK_BEGIN;
-    if (mcds__operation_again(operation))
+    if (trouble == NULL ? mcds__operation_wait(operation, 0) : mcds__operation_again(operation))
         return MCDS__SLEEP;
     if (trouble == NULL)
         (void)mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(OTHERS_KEPT_CHANGING));

@@ -40,7 +40,7 @@ static enum mcds__step resize_again(struct semaphore_resize *resize, const mcds_
     struct mcds__operation *operation = &resize->base;
     resize->stage = RESIZE_READ;
     resize->look.stage = 0;
-    if (mcds__operation_again(operation))
+    if (trouble == NULL ? mcds__operation_wait(operation, 0) : mcds__operation_again(operation))
         return MCDS__SLEEP;
     if (trouble == NULL)
         (void)mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(OTHERS_KEPT_CHANGING));
