@@ -96,6 +96,8 @@ static enum mcds__step expire_decide(struct mcds__cache_change *call, mcds_reque
         write->options = MCDS_MAKES_ROOM;
         return MCDS__ASK;
     }
+    if (call->request.reply.cas.connection == 0)
+        return mcds__operation_lack_cas(operation);
     assert(mcds__cache_item_answers(&item));
     item.id = call->id = mcds__random_u64(operation->env);
     item.fresh_till_ms = 0;
