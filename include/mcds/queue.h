@@ -57,10 +57,11 @@ extern "C" {
  * instance because a memcached was restarted, the first call of a handle that has used the queue
  * returns MCDS_LOST and changes nothing. A call that may have changed the lost queue returns
  * MCDS_AMBIGUOUS, and the next call returns MCDS_LOST. Then there is no queue: claims and reads
- * return MCDS_NOT_FOUND, and the next push makes the queue again. A new handle reports no loss. If
- * another program has written into the key of a part, reads return MCDS_CORRUPT. A claim that
- * reaches the part returns MCDS_CORRUPT, or MCDS_AMBIGUOUS if it was sent. It does not pass over the
- * part, because the key may be restored from a backup. If the key is deleted, the part is lost.
+ * return MCDS_NOT_FOUND, and the next push makes the queue again. If the first call after the loss
+ * has a job of a queue that was made since, the job stays held: call again. A new handle reports no
+ * loss. If another program has written into the key of a part, reads return MCDS_CORRUPT. A claim
+ * that reaches the part returns MCDS_CORRUPT, or MCDS_AMBIGUOUS if it was sent. It does not pass over
+ * the part, because the key may be restored from a backup. If the key is deleted, the part is lost.
  *
  *     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
  *     mcds_job job = MCDS_JOB_INIT;
@@ -337,10 +338,11 @@ MCDS_API MCDS_CHECKED int mcds_queue_next_start(mcds_queue *queue, uint32_t wait
  * Returns:     MCDS_OK         done, and no other worker has had the job since it was claimed
  *              MCDS_LOST       the job is done, but the claim had ended, and another worker has
  *                              claimed or done the job since, or the job has become dead: then
- *                              the dead job is erased. Or the store has lost the job
+ *                              the dead job is erased. Or the store has lost the job. If the job
+ *                              is still held, the store has lost an earlier queue: call again
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty, or of another queue
- *              After MCDS_OK and MCDS_LOST the job is empty. After any other failure it is held.
+ *              After MCDS_OK and any other MCDS_LOST the job is empty; else it is held.
  * Cost:        1. A call that returns MCDS_LOST takes 1 more, in which it erases the job if that
  *              is a dead job
  * Lost reply:  MCDS_AMBIGUOUS: done, or not, or not yet. Call again; MCDS_LOST can then mean that
@@ -370,7 +372,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_again_start(mcds_queue *queue, mcds_job *jo
  * the job since.
  * Arguments:   job  in and out; held
  * Returns:     MCDS_OK         job->deadline_ns is the new deadline
- *              MCDS_LOST       as for mcds_queue_again; nothing was changed. `job` is now empty
+ *              MCDS_LOST       as for mcds_queue_again, also whether `job` is empty then
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty, or of another queue
  *              After any other failure the old deadline applies.

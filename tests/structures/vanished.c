@@ -627,6 +627,7 @@ static const struct suite_case cases[] = {
     CASE(a_queue_that_is_lost_is_reported_once),
     CASE(a_queue_that_is_dropped_is_not_lost),
     CASE_TWICE(a_queue_without_its_list_keeps_jobs),
+    CASE_TWICE(a_job_of_the_queue_made_since_stays_held),
     CASE_TWICE(a_foreign_part_is_not_passed_over),
     CASE_ONCE(what_each_structure_answers),
     CASE_ONCE(what_is_taken_or_counted_begins_again),

@@ -28,6 +28,7 @@ enum fate { LOST, LOST_AND_MADE_AGAIN, DROPPED, DROPPED_AND_MADE_AGAIN };
 void a_queue_that_is_lost_is_reported_once(struct suite *suite);
 void a_queue_that_is_dropped_is_not_lost(struct suite *suite);
 void a_queue_without_its_list_keeps_jobs(struct suite *suite);
+void a_job_of_the_queue_made_since_stays_held(struct suite *suite);
 void a_foreign_part_is_not_passed_over(struct suite *suite);
 
 #endif

@@ -141,6 +141,68 @@ void a_queue_that_is_dropped_is_not_lost(struct suite *suite)
     play_queue(suite, DROPPED_AND_MADE_AGAIN);
 }
 
+/* The calls that take a receipt. */
+enum receipt_verb { DONE, AGAIN, LONGER, NEXT_AFTER, RECEIPT_VERBS };
+
+static int call_with(struct suite *suite, mcds_queue *queue, enum receipt_verb verb,
+                     mcds_job *job)
+{
+    mcds_value value = MCDS_VALUE_INIT;
+    int result;
+    switch (verb) {
+    case DONE:
+        return CALL(suite, mcds_queue_done, queue, job);
+    case AGAIN:
+        return CALL(suite, mcds_queue_again, queue, job, 0);
+    case LONGER:
+        return CALL(suite, mcds_queue_longer, queue, job);
+    default:
+        result = CALL(suite, mcds_queue_next, queue, 0, job, &value);
+        mcds_value_free(&value);
+        return result;
+    }
+}
+
+/* A call with the job of the lost queue, or with one of the queue that was made since, is the first of
+ * its handle to find the loss. It also ends the former; it changes nothing of the latter. */
+static void play_receipt(struct suite *suite, enum receipt_verb verb, bool is_of_lost)
+{
+    const char *name = fresh_name(suite, "queue");
+    mcds_queue *queue = open_queue(suite, name);
+    mcds_job lost = MCDS_JOB_INIT;
+    mcds_job made = MCDS_JOB_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    CHECK(MCDS_OK, suite, mcds_queue_push, queue, mcds_text("lost"), 0);
+    CHECK(MCDS_OK, suite, mcds_queue_next, queue, 0, &lost, &value);
+    lose(suite, MCDS__TAG_QUEUE, name);
+    mcds_queue *maker = open_queue(suite, name);
+    CHECK(MCDS_OK, suite, mcds_queue_push, maker, mcds_text("made"), 0);
+    CHECK(MCDS_OK, suite, mcds_queue_next, maker, 0, &made, &value);
+    mcds_value_free(&value);
+    mcds_job *job = is_of_lost ? &lost : &made;
+    CHECK_RESULT(MCDS_LOST, call_with(suite, queue, verb, job));
+    assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_GONE);
+    assert_int_equal(job->is_held, !is_of_lost);
+    assert_int_equal(count_jobs(suite, name), 1);
+    if (!is_of_lost)
+        CHECK_RESULT(verb == NEXT_AFTER ? MCDS_NOT_FOUND : MCDS_OK,
+                     call_with(suite, queue, verb, job));
+    bool is_done = !is_of_lost && (verb == DONE || verb == NEXT_AFTER);
+    assert_int_equal(count_jobs(suite, name), !is_done);
+    (void)mcds_queue_drop(maker);
+    mcds_queue_close(maker);
+    mcds_queue_close(queue);
+}
+
+void a_job_of_the_queue_made_since_stays_held(struct suite *suite)
+{
+    skip_without_listing(suite);
+    for (enum receipt_verb verb = DONE; verb < RECEIPT_VERBS; verb++) {
+        play_receipt(suite, verb, false);
+        play_receipt(suite, verb, true);
+    }
+}
+
 /* What the value and the flags of a key were. */
 struct kept_key {
     uint8_t bytes[1 << 17];

@@ -11,7 +11,7 @@ from .arguments import as_integer, check_type
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_text
-from .errors import Error, brief, error_of, locate, needing, of_another, shown_name
+from .errors import Error, Lost, brief, error_of, locate, needing, of_another, shown_name
 from .helping import named
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, as_short_ms,
                    as_short_option_ms, awaited, begun, called, checked, encode_name, new_options, new_sized,
@@ -311,7 +311,10 @@ def is_same(job: Any, other: Any) -> bool:
 
 
 class Job(JobBase):
-    """A claim of one job. At the end of a with block it is done, or, after an exception, given back."""
+    """A claim of one job. At the end of a with block it is done, or, after an exception, given back.
+
+    If `done`, `again` or `longer` raises Lost and the job is still held, nothing was changed: the call has reported
+    that the store had lost an earlier queue of this name. Call again; the end of a with block does."""
 
     def done(self) -> None:
         """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
@@ -343,7 +346,15 @@ class Job(JobBase):
 
     def _end(self, kind: Any) -> None:
         if self.held:
-            self.done() if kind is None else self.again()
+            try:
+                self._say(kind)
+            except Lost:
+                if self.held:
+                    self._say(kind)
+                raise
+
+    def _say(self, kind: Any) -> None:
+        self.done() if kind is None else self.again()
 
 
 class AioJob(JobBase):
@@ -371,7 +382,15 @@ class AioJob(JobBase):
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
         if not self.held:
             return
-        await to_its_end(self.done() if kind is None else self.again())
+        try:
+            await to_its_end(self._say(kind))
+        except Lost:
+            if self.held:
+                await to_its_end(self._say(kind))
+            raise
+
+    def _say(self, kind: Any) -> Any:
+        return self.done() if kind is None else self.again()
 
 
 class Queue(QueuePlans):

@@ -8,6 +8,7 @@ from typing import Any, Callable, List, Tuple
 
 import mcds
 import pytest
+from mcds._binding import lib
 
 Opener = Callable[..., mcds.Store]
 
@@ -213,3 +214,55 @@ def test_a_queue_that_may_lose_is_opened_with_may_lose(memcached: str) -> None:
     with mcds.open(memcached) as store:
         with pytest.raises(mcds.Unsupported, match="may_lose=True"):
             store.queue("q")
+
+
+class Losing:
+    """The library, whose first done or again finds that an earlier queue is lost, and leaves the job held."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("mcds_queue_done", "mcds_queue_again"):
+            self.calls += 1
+            if self.calls == 1:
+                return lambda *arguments: lib.MCDS_LOST
+        return getattr(lib, name)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_job_that_stays_held_is_done_at_the_end(s: mcds.Store, monkeypatch: pytest.MonkeyPatch,
+                                                 fails: bool) -> None:
+    jobs = s.queue("jobs", may_lose=True)
+    jobs.push(b"a")
+    job = jobs.next()
+    monkeypatch.setattr(mcds.queue, "lib", Losing())
+    with pytest.raises(mcds.Lost):
+        with job:
+            assert not fails or 1 // 0
+    assert not job.held and jobs.count() == (int(fails), 0, 0, 0)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_job_that_stays_held_is_done_at_the_end_of_an_awaited_block(
+        s: mcds.Store, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    async def work() -> None:
+        jobs = s.aio.queue("jobs", may_lose=True)
+        await jobs.push(b"a")
+        job = await jobs.next()
+        calls = []
+
+        def say(kind: Any) -> Any:
+            calls.append(kind)
+            return lost() if len(calls) == 1 else mcds.AioJob._say(job, kind)
+
+        monkeypatch.setattr(job, "_say", say)
+        with pytest.raises(mcds.Lost):
+            async with job:
+                assert not fails or 1 // 0
+        assert not job.held and await jobs.count() == (int(fails), 0, 0, 0)
+
+    async def lost() -> None:
+        raise mcds.Lost("an earlier queue")
+
+    asyncio.run(work())

@@ -26,6 +26,7 @@ struct queue_settle {
     uint8_t stage;
     bool buries;
     bool is_part_lost;
+    uint64_t known; /* the incarnation that the handle knew at the start; 0: none */
     int64_t begun_ns;
 };
 
@@ -71,6 +72,14 @@ static enum mcds__step settle_lose(struct queue_settle *settle)
                                                         : MCDS__WHY(CLAIM_ENDED));
 }
 
+/* The call has found that the store has lost the whole queue, and the job is of the one that was made
+ * since: the order has not reached it. */
+static bool is_of_later_queue(const struct queue_settle *settle)
+{
+    return mcds__queue_has_vanished(&settle->work, &settle->base) &&
+           settle->job->incarnation != settle->known;
+}
+
 static enum mcds__step take_order(struct queue_settle *settle)
 {
     struct mcds__operation *operation = &settle->base;
@@ -80,6 +89,8 @@ static enum mcds__step take_order(struct queue_settle *settle)
     enum mcds__step step = mcds__queue_step_update(&settle->work, operation);
     if (step != MCDS__DONE || (operation->result != MCDS_OK && operation->result != MCDS_LOST))
         return step;
+    if (is_of_later_queue(settle))
+        return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(JOBS_GONE));
     settle->is_part_lost = operation->result == MCDS_LOST;
     bool is_mine = !settle->is_part_lost && settle->work.update.code == MCDS__MAP_CHANGED;
     if (!is_mine && settle->order == MCDS__JOBS_DONE) {
@@ -242,6 +253,7 @@ static int launch_settle(mcds_queue *queue, const struct mcds__operation_kind *k
     settle->work.queue = queue;
     settle->job = job;
     settle->order = order;
+    settle->known = mcds__queue_incarnation(queue);
     settle->buries = order == MCDS__JOBS_AGAIN && queue->tries > 0 &&
                      job->tries >= queue->tries;
     settle->begun_ns = mcds__monotonic_ns(settle->base.env);
