@@ -12,17 +12,13 @@
 #include "io/chunk.h"
 #include "io/clock.h"
 #include "io/failure.h"
+#include "load/empty.h"
 #include "table/nouns.h"
 
 #define DEPTH 512
 #define OPEN_MAX 32
 #define CHUNK_VALUES 1024
 #define CHUNK_BYTES (256 << 10)
-/* Of a log that was made without them. */
-#define RETENTION_MS UINT64_C(604800000)
-#define LATE_MS 60000
-#define CHUNK_MS 604800
-#define CLOCKS_MS INT64_C(30000) /* that a log allows for clocks and slow puts */
 /* The longest delay of a job. Jobs that are due within the same second are put together. */
 #define DELAY_MS_MAX (INT64_C(7) * 24 * 3600 * 1000)
 #define SECOND_MS 1000
@@ -196,7 +192,7 @@ static bool is_full(const struct chunk *chunk)
 static bool add_event(struct filler *filler, struct filled *filled,
                       const struct element *element)
 {
-    uint64_t kept_ms = number_of(&filled->named.command, OPTION_RETENTION, RETENTION_MS);
+    uint64_t kept_ms = number_of(&filled->named.command, OPTION_RETENTION, LOG_RETENTION_MS);
     if (element->filed_ms < clock_wall_ms() - (int64_t)kept_ms) {
         filler->expired++;
         filled->elements--;
@@ -265,85 +261,14 @@ bool filler_add(struct filler *filler, const struct element *element)
     return keep(filler, filled, element->bytes);
 }
 
-/* Puts an event that the log no longer keeps, which makes its root: one chunk before the oldest that
- * any call reads. */
-static int make_empty_log(struct filler *filler, struct filled *filled)
-{
-    const struct command *structure = &filled->named.command;
-    int64_t before_ms = (int64_t)number_of(structure, OPTION_RETENTION, RETENTION_MS) +
-                        (int64_t)number_of(structure, OPTION_LATE, LATE_MS) +
-                        (int64_t)number_of(structure, OPTION_CHUNK, CHUNK_MS) + CLOCKS_MS;
-    filler->clock->ms = clock_wall_ms() - before_ms;
-    return mcds_log_put(filled->handle, filler->clock->ms, mcds_text(""));
-}
-
-/* The first acquisition makes a semaphore. */
-static int make_semaphore(mcds_semaphore *semaphore)
-{
-    mcds_permit permit = MCDS_PERMIT_INIT;
-    int result = mcds_semaphore_try_acquire(semaphore, &permit);
-    if (result == MCDS_BUSY) /* others use it already */
-        return MCDS_OK;
-    return result == MCDS_OK ? mcds_semaphore_release(semaphore, &permit) : result;
-}
-
-struct id {
-    uint8_t bytes[64];
-    size_t length;
-};
-
-static bool see_id(void *context, const mcds_queue_entry *entry)
-{
-    struct id *id = context;
-    if (entry->id.length <= sizeof id->bytes)
-        memcpy(id->bytes, entry->id.data, id->length = entry->id.length);
-    return false;
-}
-
-/* A dead job is handed out to no worker. */
-static int make_empty_queue(mcds_queue *queue)
-{
-    struct id id = {.length = 0};
-    int result = mcds_queue_push_dead(queue, mcds_text(""), 1);
-    if (result == MCDS_OK)
-        result = mcds_queue_dead(queue, 1, see_id, &id);
-    return result == MCDS_OK ? mcds_queue_discard(queue, (mcds_bytes){id.bytes, id.length})
-                             : result;
-}
-
-/* Makes a structure that has no elements. */
-static int make_empty(struct filler *filler, struct filled *filled)
-{
-    const struct noun *noun = filled->named.command.noun;
-    mcds_bytes any = mcds_text("x");
-    int result = MCDS_OK;
-    if (noun->open == set_open) {
-        result = mcds_set_add(set_of(filled->handle), any, NULL);
-        return result == MCDS_OK ? mcds_set_remove(set_of(filled->handle), any, NULL) : result;
-    }
-    if (noun->open == table_open) {
-        result = mcds_table_put(filled->handle, any, any, 0);
-        return result == MCDS_OK ? mcds_table_remove(filled->handle, any, NULL) : result;
-    }
-    if (noun->open == list_open) {
-        result = mcds_list_push(filled->handle, any);
-        return result == MCDS_OK ? mcds_list_clear(filled->handle) : result;
-    }
-    if (noun->open == semaphore_open)
-        return make_semaphore(filled->handle);
-    if (noun->open == queue_open)
-        return make_empty_queue(filled->handle);
-    return noun->open == log_open ? make_empty_log(filler, filled)
-                                  : mcds_array_set(filled->handle, NULL, 0);
-}
-
 bool filler_end(struct filler *filler)
 {
     struct filled *filled = filler->last;
     bool is_log = filled->named.command.noun->open == log_open;
     filler->last = NULL;
     if (is_fine(filler) && filled->elements == 0)
-        (void)take_result(filler, filled, make_empty(filler, filled));
+        (void)take_result(filler, filled,
+                          make_empty(&filled->named.command, filled->handle, filler->clock));
     else if (is_fine(filler))
         (void)empty_chunk(filler, filled);
     if (is_log)
