@@ -296,9 +296,10 @@ MCDS_API MCDS_CHECKED int mcds_cache_look_start(mcds_cache *cache, mcds_bytes ke
  *              value is stored under the old generation, and no call gets it. After a hold_tag, the
  *              value is shown until the hold ends.
  * Cost:        1; for a value in pieces 1 more per 8 pieces
- * Lost reply:  the call reads the key again. MCDS_AMBIGUOUS only if it does not learn the effect
- *              before the timeout: stored, not stored, or not yet. Each is correct: a later store
- *              is refused if the key was forgotten since
+ * Lost reply:  the call reads the key again. MCDS_AMBIGUOUS if it does not learn the effect before
+ *              the timeout, or the key has been forgotten, lost or changed meanwhile: stored, not
+ *              stored, or not yet. Each is correct: a later store is refused if the key was
+ *              forgotten since. MCDS_EXPIRED of a further put says nothing of the first value
  * Threads:     as mcds_cache_look */
 MCDS_API MCDS_CHECKED int mcds_cache_put(mcds_cache *cache, mcds_cache_claim *claim,
                                          const mcds_bytes *value);
@@ -316,8 +317,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_put_start(mcds_cache *cache, mcds_cache_cla
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the claim is not the caller's
  * Cost:        1
- * Lost reply:  the call reads the key again. MCDS_AMBIGUOUS: the failure is stored, or not; then
- *              the claim ends after fill_ms, and the next caller reads the source
+ * Lost reply:  the call reads the key again. MCDS_AMBIGUOUS: the failure is or was stored, or not;
+ *              then the claim ends after fill_ms, and the next caller reads the source
  * Threads:     as mcds_cache_look */
 MCDS_API MCDS_CHECKED int mcds_cache_fail(mcds_cache *cache, mcds_cache_claim *claim,
                                           mcds_bytes sentence);

@@ -23,9 +23,10 @@ struct world {
     bool holds_cas;      /* only a compare-and-set */
     uint32_t wanted;     /* writes that are to be held back */
     uint32_t late_count;
-    bool is_cut;      /* the rest of the batch meets a broken connection */
-    const char *lost; /* the beginning of a key of which the next add is lost */
-    uint64_t refused; /* a compare-and-set with the token of this connection is refused */
+    bool is_cut;       /* the rest of the batch meets a broken connection */
+    const char *lost;  /* the beginning of a key of which the next add is lost */
+    bool is_forgotten; /* the watched write arrives at once, and its key is then forgotten */
+    uint64_t refused;  /* a compare-and-set with the token of this connection is refused */
     struct late_request late;
 };
 
@@ -33,6 +34,16 @@ static const mcds_bytes key = {"k", 1};
 static const mcds_bytes tag = {"red", 3};
 static const mcds_bytes old = {"old", 3};
 static const mcds_bytes new = {"new", 3};
+
+/* The late request arrives, and after it a delete of its key. */
+static void forget_at_once(struct world *world)
+{
+    struct late_request erasure = world->late;
+    late_request_deliver(&world->late, &world->backend);
+    erasure.command = MCDS_DELETE;
+    erasure.cas = (mcds_cas_token){0, 0};
+    late_request_deliver(&erasure, &world->backend);
+}
 
 /* The watched write is late, and the reply to what follows it in the batch is lost with it. The lost
  * add is never carried out, and the reply to what follows it is lost too. */
@@ -64,6 +75,8 @@ static bool hook(void *context, mcds_request *request)
         late_request_keep(&world->late, request);
     world->is_cut = request->command == MCDS_ADD;
     request->reply.outcome = MCDS_OUT_UNKNOWN;
+    if (world->is_forgotten)
+        forget_at_once(world);
     return true;
 }
 
@@ -216,6 +229,21 @@ static void a_claim_is_not_given_back_before_its_value(void **state)
     check_shown(world, new);
 }
 
+/* cas value: applied, and its reply is lost; another gets the value and forgets it. */
+static void a_lost_value_is_not_denied(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(look(world, &world->claim), MCDS_NOT_FOUND);
+    watch(world, "mcds:ki1:");
+    world->is_forgotten = true;
+    assert_int_equal(mcds_cache_put(world->cache, &world->claim, &old), MCDS_AMBIGUOUS);
+    assert_false(world->claim.mine);
+    assert_int_equal(look(world, &world->claim), MCDS_NOT_FOUND);
+    watch(world, "mcds:ki1:");
+    assert_int_equal(mcds_cache_fail(world->cache, &world->claim, old), MCDS_AMBIGUOUS);
+    check_not_shown(world);
+}
+
 /* cas value (late); another commits and forgets; the cas arrives. */
 static void a_late_value_finds_nothing(void **state)
 {
@@ -297,6 +325,37 @@ static void a_late_renewal_prolongs_no_hold(void **state)
     check_not_shown(world);
 }
 
+/* delete (late), delete: forgotten; a writer holds the key; the first arrives, and a fill stores the old
+ * value. The forget of the writer, after its commit, does not depend on the hold. */
+static void a_late_forget_ends_a_hold_until_the_next_forget(void **state)
+{
+    struct world *world = *state;
+    put(world, old);
+    watch(world, "mcds:ki1:");
+    assert_int_equal(mcds_cache_forget(world->cache, key), MCDS_OK);
+    put(world, old);
+    assert_int_equal(mcds_cache_hold(world->cache, key, 60000), MCDS_OK);
+    deliver(world);
+    put(world, old);
+    check_shown(world, old);
+    assert_int_equal(mcds_cache_forget(world->cache, key), MCDS_OK);
+    check_not_shown(world);
+}
+
+/* The same of a tag. */
+static void a_late_forget_ends_the_hold_of_a_tag_until_the_next_forget(void **state)
+{
+    struct world *world = *state;
+    watch(world, "mcds:kt1:");
+    assert_int_equal(mcds_cache_forget_tag(world->cache, tag), MCDS_OK);
+    assert_int_equal(mcds_cache_hold_tag(world->cache, tag, 60000), MCDS_OK);
+    deliver(world);
+    put(world, old);
+    check_shown(world, old);
+    assert_int_equal(mcds_cache_forget_tag(world->cache, tag), MCDS_OK);
+    check_not_shown(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +371,9 @@ int main(void)
         LATE(a_late_hold_brings_nothing_back),
         LATE(a_late_renewal_brings_nothing_back),
         LATE(a_late_renewal_prolongs_no_hold),
+        LATE(a_lost_value_is_not_denied),
+        LATE(a_late_forget_ends_a_hold_until_the_next_forget),
+        LATE(a_late_forget_ends_the_hold_of_a_tag_until_the_next_forget),
     };
     return cmocka_run_group_tests_name("cache, late", tests, NULL, NULL);
 }

@@ -116,11 +116,15 @@ static enum mcds__step put_finish(struct mcds__cache_put *put,
     assert(result == MCDS_OK || result == MCDS_EXPIRED);
     if (put->end == MCDS__CACHE_END_FREE && put->doubt)
         result = MCDS_OK; /* what was written may have ended since */
+    bool stores = put->end != MCDS__CACHE_END_FREE && put->end != MCDS__CACHE_END_RENEW;
+    bool is_gone = stores && put->doubt && result == MCDS_EXPIRED; /* it may have been stored */
     put->claim->mine = put->end == MCDS__CACHE_END_RENEW && result == MCDS_OK;
     if (put->result != MCDS_OK) /* refused before, and the claim was given back */
         return mcds__operation_finish(operation, put->result);
+    if (is_gone)
+        result = MCDS_AMBIGUOUS;
     return mcds__operation_explain(operation, result,
-                                   result == MCDS_OK ? NULL : MCDS__WHY(CLAIM_OVER));
+                                   result == MCDS_EXPIRED ? MCDS__WHY(CLAIM_OVER) : NULL);
 }
 
 /* After a refresh: the claim, given back. */
@@ -266,7 +270,7 @@ static enum mcds__step put_refuse(struct mcds__cache_put *put,
     if (put->end == MCDS__CACHE_END_FREE || put->end == MCDS__CACHE_END_RENEW)
         return MCDS__DONE;
     assert(put->result == MCDS_OK); /* the first refusal counts */
-    put->result = operation->result;
+    put->result = put->doubt ? MCDS_AMBIGUOUS : operation->result;
     put->end = MCDS__CACHE_END_FREE;
     put_choose(put, operation->env);
     return put_write_item(put, operation);
