@@ -115,7 +115,7 @@ static const struct verb cache_verbs[] = {
      .help =
          "Run COMMAND, which changes the source, and then forget KEY and the tags. Until then "
          "no output is stored for them. If this host dies before it has forgotten them, "
-         "their values end after --for, on memcached up to 2 s later."},
+         "their values end after --for, on memcached up to 3 s later."},
     {.word = "clear",
      .erases = true,
      .arguments = takes_name,

@@ -53,7 +53,7 @@ extern "C" {
  * began before a forget or expire of its key is not stored. One that began before a forget_tag,
  * clear or drop may be stored, and no call gets its value. While a claim lives, no other caller
  * fills the key, unless one of these calls was made, or a piece of the value was lost; a caller
- * that dies blocks the key for fill_ms, on memcached up to 2 s more. A failed fill is stored as a
+ * that dies blocks the key for fill_ms, on memcached up to 3 s more. A failed fill is stored as a
  * failure: every caller gets it, and one tries again after failed_ms. Each further failure doubles
  * this time, to at most a minute. A value that the store has lost is a miss. A call reads the
  * whole value or none of it.
@@ -76,7 +76,7 @@ extern "C" {
  * Not promised: that a value equals its source between a commit and the forget. Freshness depends
  * on the clocks of the caller that filled the key and of the caller that reads it. If the first is
  * far ahead, the value is fresh until the store erases it: after ttl_ms + stale_ms + fill_ms + 5
- * s, on memcached up to 2 s later. A failure that is dated two minutes or more ahead is ignored. A
+ * s, on memcached up to 3 s later. A failure that is dated two minutes or more ahead is ignored. A
  * value is at most 64 MB. A value larger than about half of the store's largest value (512 KB on
  * memcached) is stored in pieces.
  *
@@ -221,7 +221,7 @@ MCDS_API MCDS_CHECKED int mcds_cache_fetch_start(mcds_cache *cache, mcds_bytes k
  *       ask again later                     another caller fills the key
  *
  * The caller owns the claim and initializes it with MCDS_CACHE_CLAIM_INIT. The claim ends in the
- * store fill_ms after look or renew, on memcached up to 2 s later, even if the caller still has
+ * store fill_ms after look or renew, on memcached up to 3 s later, even if the caller still has
  * it; put then returns MCDS_EXPIRED. Only one thread may use a claim at a time. A claim that was
  * passed to X_start must live until the tag is returned. */
 typedef struct mcds_cache_claim {
@@ -363,8 +363,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_release_start(mcds_cache *cache, mcds_cache
  * A fill that is under way is not stored. Ends a hold of the key.
  * Returns:     MCDS_OK, also if there was no value; MCDS_AMBIGUOUS: see below
  * Cost:        1
- * Lost reply:  the call repeats the request. MCDS_AMBIGUOUS: forgotten, not, or not yet; call
- *              again until the result is MCDS_OK */
+ * Lost reply:  the call repeats the request; the earlier one may take effect later, on a hold too.
+ *              MCDS_AMBIGUOUS: forgotten, not, or not yet; call again until the result is MCDS_OK */
 MCDS_API MCDS_CHECKED int mcds_cache_forget(mcds_cache *cache, mcds_bytes key);
 MCDS_API MCDS_CHECKED int mcds_cache_forget_start(mcds_cache *cache, mcds_bytes key,
                                                   mcds_pipeline *pipeline, uint64_t tag);
@@ -388,8 +388,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_expire_start(mcds_cache *cache, mcds_bytes 
  * Returns:     MCDS_OK, also if there was no such value
  *              MCDS_AMBIGUOUS  see below
  * Cost:        1, for any number of values
- * Lost reply:  the call repeats the request. MCDS_AMBIGUOUS: forgotten, not, or not yet; call
- *              again until the result is MCDS_OK */
+ * Lost reply:  the call repeats the request; the earlier one may take effect later, on a hold too.
+ *              MCDS_AMBIGUOUS: forgotten, not, or not yet; call again until the result is MCDS_OK */
 MCDS_API MCDS_CHECKED int mcds_cache_forget_tag(mcds_cache *cache, mcds_bytes by);
 MCDS_API MCDS_CHECKED int mcds_cache_forget_tag_start(mcds_cache *cache, mcds_bytes by,
                                                       mcds_pipeline *pipeline, uint64_t tag);
@@ -413,13 +413,16 @@ MCDS_API MCDS_CHECKED int mcds_cache_clear_start(mcds_cache *cache, mcds_pipelin
  *   change the source and commit            within the 30 s
  *   mcds_cache_forget(cache, key);
  *
- * Until the next forget or expire of the key, and for at most hold_ms, no fill is stored.
- * memcached may expire a key up to 2 s early, so mcds adds 2 s to the hold. On memcached, the hold
- * of a writer that died therefore ends up to 2 s after hold_ms. The clock of the store measures the
- * hold, because the clocks of the callers may differ. Callers get the present value. If there is
- * none, they wait, and then read the source themselves. If the writer dies before the forget, the
- * value ends with the hold. Only one writer at a time may hold a key: the forget of one writer ends
- * the hold of another.
+ * Until the next forget or expire of the key, and for at most hold_ms, no fill is stored. memcached
+ * may expire a key up to 2 s early and counts whole seconds, so mcds adds 2 s to the hold and
+ * rounds it up. On memcached, the hold of a writer that died therefore ends up to 3 s after
+ * hold_ms. The clock of the store measures the hold, because the clocks of the callers may differ.
+ * Callers get the present value. If there is none, they wait, and then read the source themselves.
+ * If the writer dies before the forget, the value ends with the hold. Only one writer at a time may
+ * hold a key: the forget of one writer ends the hold of another. So does a forget or expire that
+ * needed more than one try, even after it was acknowledged, if its earlier request arrives late.
+ * The forget after the commit also erases what is stored then: only if the writer dies is such an
+ * old value shown until its time is over.
  * Arguments:   hold_ms  longer than the change takes; 3 000 (memcached) or 50 (others) to
  *                       3 600 000
  * Returns:     MCDS_OK
@@ -435,7 +438,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_hold_start(mcds_cache *cache, mcds_bytes ke
 /* Holds all values with a tag, as mcds_cache_hold holds one; end it with mcds_cache_forget_tag.
  * Callers get the present values with this tag. If one is missing, they wait, and then read the
  * source themselves. A fill that began before the hold may be stored; its value, too, ends with
- * the hold. If the writer dies, all values with the tag end with the hold.
+ * the hold. If the writer dies, all values with the tag end with the hold. A forget_tag that needed
+ * more than one try may end a hold later, as a forget may.
  * Arguments:   by       the tag
  *              hold_ms  longer than the change takes; 3 000 (memcached) or 50 (others) to
  *                       3 600 000

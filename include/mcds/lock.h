@@ -20,9 +20,9 @@ extern "C" {
  * the fence to the resource that the lock protects, and let that resource refuse smaller fences.
  * A server that evicts or restarts can lose a lease. The next holder still gets a larger fence,
  * and the old holder gets MCDS_LOST. The holder may use the lock for lease_ms, less a margin for
- * clocks. memcached may expire a key up to 2 s early, so mcds lets a memcached server keep the
- * lease 2 s longer. After a crash of the holder, other callers wait up to 2 s more. Source:
- * leases, Gray and Cheriton, SOSP 1989.
+ * clocks. memcached may expire a key up to 2 s early and counts whole seconds, so mcds lets a
+ * memcached server keep the lease 2 s longer, rounded up to whole seconds. After a crash of the
+ * holder, other callers wait up to 3 s more. Source: leases, Gray and Cheriton, SOSP 1989.
  *
  * Callers that only read the protected resource share the lock (mcds_lock_acquire_shared). A caller
  * that changes the resource acquires the lock alone (mcds_lock_acquire). The store counts the time

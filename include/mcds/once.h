@@ -44,7 +44,7 @@ extern "C" {
  * Promise: while its claim lives and the store loses nothing, one caller runs the work. All callers
  * get the same result, as long as the store keeps it. If mcds_once_finish returns MCDS_OK, no other
  * caller had a claim of this key since this caller's begin. A caller that dies blocks the key for
- * run_ms, on memcached for 2 s more. This holds even if replies are lost or requests arrive late.
+ * run_ms, on memcached for up to 3 s more. This holds even if replies are lost or requests arrive late.
  *
  * If a caller dies, the next one runs the work: the work is done at least once. With
  * MCDS_ONCE_STRICT, no caller runs it again: mcds_once_begin returns MCDS_LOST, until somebody has

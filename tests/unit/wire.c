@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
+#include "store/memcached/memcached.h"
 #include "store/memcached/wire/wire.h"
 
 #define WALL_S 1700000000
@@ -461,6 +462,24 @@ static void a_wrong_clock_ends_no_long_ttl(void **state)
     assert_int_equal(2147483647, mcds__wire_exptime(forty_days_ms, 2144891646));
 }
 
+/* memcached may end a key of n seconds just after n - 2 seconds: one for the second that has begun, and
+ * one for a tick of its clock that is late. A lease lasts, and ends less than 3 s late; one of whole
+ * seconds at most 2 s. */
+static void a_ttl_is_rounded_up(void **state)
+{
+    static const uint64_t lease_ms[] = {3000, 3001, 3999, 4000, 4001, 86399999, 86400000};
+    const uint64_t early_ms = mcds__memcached_careful().ttl_early_ms;
+    (void)state;
+    assert_int_equal(2000, early_ms);
+    for (size_t i = 0; i < sizeof lease_ms / sizeof lease_ms[0]; i++) {
+        uint64_t ms = lease_ms[i];
+        uint64_t kept_ms = 1000 * mcds__wire_exptime(ms + early_ms, WALL_S);
+        assert_true(kept_ms - 2000 >= ms);
+        assert_true(kept_ms < ms + 3000);
+        assert_true(ms % 1000 != 0 || kept_ms == ms + 2000);
+    }
+}
+
 static void commands_as_they_are_sent(void **state)
 {
     (void)state;
@@ -518,6 +537,7 @@ int main(void)
         cmocka_unit_test(an_answer_to_another_turn_is_broken),
         cmocka_unit_test(an_error_proves_nothing),
         cmocka_unit_test(a_wrong_clock_ends_no_long_ttl),
+        cmocka_unit_test(a_ttl_is_rounded_up),
         cmocka_unit_test(commands_as_they_are_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
