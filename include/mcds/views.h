@@ -92,7 +92,7 @@ MCDS_API MCDS_CHECKED int mcds_views_made_with(mcds_store *store, const char *na
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_LOST       a part of the list of the interval's pages is gone; not counted
  *              MCDS_BUSY       other callers kept changing a key, or operations of this handle
- *                              use four other intervals; not counted
+ *                              use four other intervals until the timeout; not counted
  * Cost:        1, or 2 to 3 for a handle's first view of a page in an interval. One more once a
  *              second, and one more for a handle's first call of any kind
  * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all; not repeated. Before it counts, the
@@ -138,7 +138,7 @@ MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *pa
  *                            write; the other pages are saved
  *              MCDS_LOST     a part of the list of an interval's pages is gone; the other pages
  *                            are saved
- *              MCDS_BUSY     operations of this handle use four other intervals
+ *              MCDS_BUSY     operations of this handle use four other intervals until the timeout
  *              After any failure the next call saves the remaining intervals and pages. It begins
  *              at the first interval that is not wholly saved, and saves all pages from there on
  *              again.

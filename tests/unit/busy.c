@@ -7,11 +7,14 @@
 
 #include <cmocka.h>
 
-#include "mcds.h"
+#include "core/members/members.h"
+#include "structures/views/views.h"
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
+#include "support/no_database.h"
 
 #define TIMEOUT_MS 1000
+#define INTERVALS 4 /* that operations of one handle of views use at once */
 
 struct world {
     struct fake_env fake;
@@ -20,12 +23,29 @@ struct world {
     bool has_written;
 };
 
+/* All places of a handle of views for intervals, until the caller sleeps for the third time. */
+static struct places {
+    mcds_views *views;
+    struct mcds__members_place *taken[INTERVALS];
+    uint32_t sleeps;
+} places;
+
+static void sleep_and_give_back(void *self, int64_t monotonic_ns)
+{
+    fake_env_sleep_until_ns(self, monotonic_ns);
+    if (++places.sleeps == 3)
+        for (size_t i = 0; i < INTERVALS; i++)
+            mcds__members_give(places.views->pages, places.taken[i]);
+}
+
 static int set_up(void **state)
 {
     static struct world world;
     mcds_options options = MCDS_OPTIONS_INIT;
     memset(&world, 0, sizeof world);
     fake_env_init(&world.fake, 1);
+    world.fake.env.sleep_until_ns = sleep_and_give_back;
+    places.sleeps = 3;
     options.env = &world.fake.env;
     options.timeout_ms = TIMEOUT_MS;
     *state = &world;
@@ -157,6 +177,42 @@ static void others_may_change_it_until_the_timeout(void **state)
     mcds_semaphore_close(semaphore);
 }
 
+static void take_places(void)
+{
+    for (size_t i = 0; i < INTERVALS; i++) {
+        places.taken[i] = mcds__members_take(places.views->pages, 1 + i);
+        assert_non_null(places.taken[i]);
+    }
+}
+
+/* A flush, a drop and a hit need a place for their interval: they wait for it, and then say so. */
+static void views_wait_for_an_interval(void **state)
+{
+    struct world *world = *state;
+    mcds_views_options options = views_without_database();
+    assert_int_equal(mcds_views_open(world->store, "v", &options, &places.views), MCDS_OK);
+    assert_int_equal(mcds_views_hit(places.views, "/", 1), MCDS_OK);
+    take_places();
+    int64_t begun_ns = world->fake.monotonic_ns;
+    check(mcds_views_flush(places.views), MCDS_CAUSE_CONTENDED,
+          "views 'v': flush: too many intervals are in use at once");
+    assert_took_the_timeout(world, begun_ns);
+    begun_ns = world->fake.monotonic_ns;
+    check(mcds_views_hit(places.views, "/other", 1), MCDS_CAUSE_CONTENDED,
+          "views 'v': hit: too many intervals are in use at once");
+    assert_took_the_timeout(world, begun_ns);
+    check(mcds_views_drop(places.views), MCDS_CAUSE_CONTENDED,
+          "views 'v': drop: too many intervals are in use at once");
+    places.sleeps = 0;
+    assert_int_equal(mcds_views_flush(places.views), MCDS_OK);
+    assert_int_equal(places.sleeps, 3);
+    places.sleeps = 0;
+    take_places();
+    assert_int_equal(mcds_views_drop(places.views), MCDS_OK);
+    assert_int_equal(places.sleeps, 3);
+    mcds_views_close(places.views);
+}
+
 static void a_completion_has_its_cause(void **state)
 {
     struct world *world = *state;
@@ -184,6 +240,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_others_change_is_contended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(others_may_change_it_until_the_timeout, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(views_wait_for_an_interval, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_completion_has_its_cause, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,7 +196,7 @@ enum mcds__step mcds__root_change_step(struct mcds__root *root,
         (change == MCDS__ROOT_SET && root->count > 0) || change == MCDS__ROOT_CONFIRM)
         return step;
     if (!mcds__operation_again(operation))
-        return mcds__operation_finish(operation, MCDS_BUSY);
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ROOT_CHANGES));
     root->stage = ROOT_READING;
     return MCDS__SLEEP;
 }

@@ -127,7 +127,7 @@ static enum mcds__step end_failed(struct mcds__replica_flush *flush,
 {
     (void)mcds__operation_fail_read(operation, reply);
     if (operation->result >= 0)
-        operation->result = MCDS_BUSY;
+        (void)mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(SLOT_CHANGES));
     return replica_flush_fail(flush, operation, operation->result);
 }
 

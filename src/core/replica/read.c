@@ -340,8 +340,9 @@ static enum mcds__step replica_read_take_survey(struct mcds__replica_read *read,
     int result = take_sum(read, operation, verdict);
     if (result == MCDS_BUSY && mcds__operation_wait(operation, NS_PER_MS))
         return MCDS__SLEEP;
-    if (result == MCDS_LOST)
-        operation->detail = MCDS__WHY(COUNTER_GONE);
+    if (result == MCDS_LOST || result == MCDS_BUSY)
+        operation->detail = result == MCDS_LOST ? MCDS__WHY(COUNTER_GONE)
+                                                : MCDS__WHY(SLOT_CHANGES);
     if (result != MCDS_OK || verdict == MCDS__REPLICA_NONE)
         return mcds__operation_finish(operation, result);
     return ask_fill(read, operation);

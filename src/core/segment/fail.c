@@ -13,7 +13,7 @@ enum mcds__step mcds__segment_append_fail(struct mcds__segment_append *append,
         mcds__segment_note_blocked(append->segments, append->stream);
     /* The reply is not the cause: the segment came and went until the deadline. */
     if (operation->result > 0)
-        operation->result = MCDS_BUSY;
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     return MCDS__DONE;
 }
 

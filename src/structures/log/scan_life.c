@@ -97,7 +97,7 @@ enum mcds__step mcds__log_scan_take_next_life(struct mcds__log_scan *scan, enum 
         scan->read.is_newer = false;
         return scan->lives++ < MCDS__LOG_LIVES_MAX
                    ? scan_begin(scan, next_life->begin.root.number)
-                   : mcds__operation_finish(&scan->base, MCDS_BUSY);
+                   : mcds__operation_explain(&scan->base, MCDS_BUSY, MCDS__WHY(ROOT_CHANGES));
     }
     if (result != MCDS_OK && result != MCDS_NOT_FOUND)
         return step;

@@ -59,7 +59,7 @@ enum mcds__step mcds__log_tail_take_next_life(struct mcds__log_tail *tail, enum 
                                           : tail->is_new ? MCDS__TAIL_LOCATE
                                                          : MCDS__TAIL_READ);
     if (tail->lives++ == MCDS__LOG_LIVES_MAX)
-        return mcds__operation_finish(&tail->base, MCDS_BUSY);
+        return mcds__operation_explain(&tail->base, MCDS_BUSY, MCDS__WHY(ROOT_CHANGES));
     pass_gaps(tail, next_life->was_dropped);
     uint64_t former = atomic_load(&tail->log->generation.former);
     if (next_life->was_dropped && mcds__log_stem(former) == next_life->stem)

@@ -48,8 +48,10 @@ static enum mcds__step listing_step(struct mcds__views_listing *listing, uint64_
 {
     if (listing->place == NULL) {
         listing->place = mcds__members_take(listing->views->pages, slot);
+        if (listing->place == NULL && mcds__operation_wait(operation, 0))
+            return MCDS__SLEEP;
         if (listing->place == NULL)
-            return mcds__operation_finish(operation, MCDS_BUSY);
+            return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(TOO_MANY_INTERVALS));
         mcds__map_scan_begin(&listing->scan, &listing->place->map);
         listing->scan.erases = erases;
         listing->scan.visit = note_page;

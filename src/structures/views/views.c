@@ -164,7 +164,7 @@ static enum mcds__step begin_hit(struct views_hit *hit)
     if (hit->place == NULL) {
         if (mcds__operation_wait(operation, 0))
             return MCDS__SLEEP;
-        return mcds__operation_finish(operation, MCDS_BUSY);
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(TOO_MANY_INTERVALS));
     }
     struct mcds__map_command command = {.verb = MCDS__MAP_PUT_NEW,
                                         .element = mcds_text(hit->page)};
