@@ -133,7 +133,8 @@ MCDS_API MCDS_CHECKED int mcds_array_change_by_start(mcds_array *array,
                                                      mcds_array_change_cb change, void *context,
                                                      mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erases the array.
+/* Erases the array. If there is none, erases the parts that a writer left which died before its
+ * first value was whole. They stay in the store until the next set, change or drop of the name.
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such array; MCDS_AMBIGUOUS: see below; MCDS_BUSY:
  *              other callers kept changing the array until the timeout; MCDS_UNSUPPORTED: the
  *              store has no compare-and-set

@@ -163,6 +163,7 @@ struct array_change {
     mcds_buffer asked;
     size_t remove_at;       /* where in `asked` those to remove begin */
     const mcds_reason *why; /* of a refusal by `decide`; NULL: that of the result */
+    bool finds_none; /* a drop erases the parts of a writer that has died, and no array */
     struct mcds__record_change record;
 };
 
@@ -185,6 +186,8 @@ static enum mcds__step step_change(struct mcds__operation *operation)
         step = mcds__record_change_step(&change->record, operation);
     if (step == MCDS__DONE && change->why != NULL)
         operation->detail = change->why;
+    if (step == MCDS__DONE && change->finds_none && operation->result == MCDS_OK)
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     return step;
 }
 
@@ -312,9 +315,13 @@ static enum mcds__record_decision decide_by(void *context, const mcds_bytes *old
 static enum mcds__record_decision decide_drop(void *context, const mcds_bytes *old,
                                               mcds_buffer *fresh, int *result)
 {
-    (void)context;
+    struct array_change *change = context;
+    const struct mcds__record_load *load = &change->record.load;
     (void)fresh;
-    return old != NULL ? MCDS__RECORD_REMOVE : leave(result, MCDS_NOT_FOUND);
+    change->finds_none = old == NULL;
+    /* A writer may have died before its first value was whole. Nobody else would erase its parts. */
+    bool has_parts = load->is_known && load->value.intent.count > 0;
+    return old != NULL || has_parts ? MCDS__RECORD_REMOVE : leave(result, MCDS_NOT_FOUND);
 }
 
 static const struct mcds__operation_kind set_kind = {
@@ -381,6 +388,7 @@ static int array_launch_change(mcds_array *array, const struct order *order,
         return result;
     }
     change->why = NULL;
+    change->finds_none = false;
     change->change = order->change;
     change->context = order->context;
     mcds__record_change_begin(&change->record, change->base.env, &array->writer);

@@ -92,6 +92,50 @@ static void an_abandoned_write_leaves_no_blocks(void **state)
     assert_int_equal(fixture.fake.blocks, 0);
 }
 
+static void open_store(void)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    memset(&fixture, 0, sizeof fixture);
+    fake_env_init(&fixture.fake, 1);
+    options.env = &fixture.fake.env;
+    assert_int_equal(counting_backend_open(&fixture.counting, "memory:", &fixture.fake.env,
+                                           &options, &fixture.store),
+                     MCDS_OK);
+    assert_int_equal(mcds_array_open(fixture.store, "x", NULL, &fixture.mine), MCDS_OK);
+    assert_int_equal(mcds_array_open(fixture.store, "x", NULL, &fixture.theirs), MCDS_OK);
+}
+
+/* The writer of the first value ends before it switches the root. */
+static void a_drop_erases_the_parts_of_a_dead_writer(void **state)
+{
+    (void)state;
+    open_store();
+    size_t length = (BLOCKS - 1) * mcds__record_block_length(fixture.store) + 1;
+    void *text = calloc(1, length);
+    assert_non_null(text);
+    mcds_bytes large = {text, length};
+    counting_backend_arm(&fixture.counting, FAULT_CUT_BEFORE, SWITCH_AT, true);
+    assert_int_equal(mcds_array_set(fixture.mine, &large, 1), MCDS_AMBIGUOUS);
+    counting_backend_arm(&fixture.counting, FAULT_NONE, 0, false);
+    assert_int_equal(count_blocks(), BLOCKS);
+    assert_int_equal(mcds_array_drop(fixture.theirs), MCDS_NOT_FOUND);
+    assert_int_equal(count_blocks(), 0);
+    uint32_t keys = 0;
+    assert_int_equal(mcds__store_keys(fixture.store, mcds_text("mcds:"), count_key, &keys),
+                     MCDS_OK);
+    assert_int_equal(keys, 1);
+    fake_env_advance_ms(&fixture.fake, 600001); /* the life of the mark of the drop */
+    keys = 0;
+    assert_int_equal(mcds__store_keys(fixture.store, mcds_text("mcds:"), count_key, &keys),
+                     MCDS_OK);
+    assert_int_equal(keys, 0);
+    mcds_array_close(fixture.mine);
+    mcds_array_close(fixture.theirs);
+    mcds_close(fixture.store);
+    free(text);
+    assert_int_equal(fixture.fake.blocks, 0);
+}
+
 struct blocks {
     uint32_t count;
     char keys[BLOCKS][252];
@@ -166,6 +210,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_abandoned_write_leaves_no_blocks),
+        cmocka_unit_test(a_drop_erases_the_parts_of_a_dead_writer),
         cmocka_unit_test(a_damaged_block_is_corrupt),
     };
     return cmocka_run_group_tests_name("array parts", tests, NULL, NULL);
