@@ -367,11 +367,11 @@ MCDS_API MCDS_CHECKED int mcds_queue_again_start(mcds_queue *queue, mcds_job *jo
                                                  uint64_t delay_ms, mcds_pipeline *pipeline,
                                                  uint64_t tag);
 
-/* Extends the claim to visible_ms from now. A claim may be extended any number of times; the
- * tries do not change. A claim that has ended can be extended too, if no other worker has claimed
- * the job since.
+/* Extends the claim to visible_ms from now, if it does not last longer. A claim may be extended any
+ * number of times; the tries do not change. A claim that has ended can be extended too, if no other
+ * worker has claimed the job since.
  * Arguments:   job  in and out; held
- * Returns:     MCDS_OK         job->deadline_ns is the new deadline
+ * Returns:     MCDS_OK         job->deadline_ns is the new deadline, or the old one if that is later
  *              MCDS_LOST       as for mcds_queue_again, also whether `job` is empty then
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty, or of another queue

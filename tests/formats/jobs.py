@@ -126,7 +126,7 @@ def change(part, what, time_ms, order):
         return
     job, ms = part.find(number), order.varint()
     if job is not None and job[2] and job[1] == tries:
-        job[2:4] = (1, time_ms + ms) if what == 6 else (0, due(time_ms, ms))
+        job[2:4] = (1, max(job[3], time_ms + ms)) if what == 6 else (0, due(time_ms, ms))
 
 
 def apply(entries, time_ms, element, value):

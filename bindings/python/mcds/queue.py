@@ -240,8 +240,8 @@ class QueuePlans(Structure):
                     (self._opened.handle, job._job, as_ms(delay, "delay")), take_none, job)
 
     def _longer(self, job: JobBase) -> Plan[None]:
-        """Extend the claim to `visible` from now. Lost: it had ended. Invalid: nothing is held, or the job is of
-        another queue."""
+        """Extend the claim to `visible` from now, if it does not last longer. Lost: it had ended. Invalid:
+        nothing is held, or the job is of another queue."""
         check_type(job, JobBase, "job")
         return Plan(lib.mcds_queue_longer, lib.mcds_queue_longer_start,
                     (self._opened.handle, job._job), take_none, job)
@@ -327,8 +327,8 @@ class Job(JobBase):
         planned(QueuePlans._again, self._plans, (self, delay), {}).wait()
 
     def longer(self) -> None:
-        """Extend the claim to `visible` from now. Lost: it had ended. Invalid: nothing is held, or the job is of
-        another queue."""
+        """Extend the claim to `visible` from now, if it does not last longer. Lost: it had ended. Invalid:
+        nothing is held, or the job is of another queue."""
         planned(QueuePlans._longer, self._plans, (self,), {}).wait()
 
     def __enter__(self) -> "Job":
@@ -371,8 +371,8 @@ class AioJob(JobBase):
         return self._plans._runner._start(planned(QueuePlans._again, self._plans, (self, delay), {}))
 
     def longer(self) -> Any:
-        """Extend the claim to `visible` from now. Lost: it had ended. Invalid: nothing is held, or the job is of
-        another queue."""
+        """Extend the claim to `visible` from now, if it does not last longer. Lost: it had ended. Invalid:
+        nothing is held, or the job is of another queue."""
         return self._plans._runner._start(planned(QueuePlans._longer, self._plans, (self,), {}))
 
     async def __aenter__(self) -> "AioJob":

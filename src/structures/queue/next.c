@@ -291,7 +291,7 @@ static enum mcds__step give_job(struct mcds__queue_next *next)
     struct mcds__operation *operation = &next->base;
     mcds_queue *queue = next->work.queue;
     mcds_job *job = next->job;
-    int64_t deadline_ns = next->claimed_ns + (int64_t)queue->visible_ms * NS_PER_MS;
+    int64_t deadline_ns = mcds__queue_deadline_ns(queue, next->claimed_ns);
     assert(!job->is_held && next->receipt.tries > 0);
     if (mcds__monotonic_ns(operation->env) >= deadline_ns)
         return try_stripe(next);

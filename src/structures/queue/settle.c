@@ -80,6 +80,13 @@ static bool is_of_later_queue(const struct queue_settle *settle)
            settle->job->incarnation != settle->known;
 }
 
+/* A longer with a shorter visible_ms does not end the claim earlier. */
+static void extend(mcds_job *job, int64_t deadline_ns)
+{
+    if (job->deadline_ns < deadline_ns)
+        job->deadline_ns = deadline_ns;
+}
+
 static enum mcds__step take_order(struct queue_settle *settle)
 {
     struct mcds__operation *operation = &settle->base;
@@ -107,7 +114,7 @@ static enum mcds__step take_order(struct queue_settle *settle)
                 &settle->work, mcds__queue_part_element(job->incarnation, job->part, element)));
     job->is_held = settle->order == MCDS__JOBS_LONGER;
     if (job->is_held)
-        job->deadline_ns = settle->begun_ns + (int64_t)queue->visible_ms * NS_PER_MS;
+        extend(job, mcds__queue_deadline_ns(queue, settle->begun_ns));
     if (settle->order == MCDS__JOBS_AGAIN)
         mcds__queue_note(queue, job->incarnation, job->part, 0);
     return step;

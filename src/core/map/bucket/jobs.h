@@ -6,7 +6,7 @@
  *   CLAIM   first end a claim of this writer, as DONE does; then claim the first job that is due
  *   DONE    remove a job, even if another worker holds it
  *   AGAIN   end a claim; the job is due after a delay, or at once
- *   LONGER  extend a claim
+ *   LONGER  extend a claim; it never ends earlier
  *   FORGET  let the entry of a part that is closed and has no jobs expire after a day
  *   RAISE   the numbers of the first and of the last part, which are an entry of their own
  *

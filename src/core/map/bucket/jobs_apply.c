@@ -324,7 +324,8 @@ static bool claim_job(struct order *order)
     return claim_due(order, ms, flag);
 }
 
-/* AGAIN or LONGER: the claim of the receipt ends, or ends later. */
+/* AGAIN or LONGER: the claim of the receipt ends, or ends later. It does not end earlier than before,
+ * because its worker works until then. */
 static bool move_job(struct order *order, const struct mcds__jobs_receipt *receipt,
                      bool is_claimed)
 {
@@ -340,8 +341,10 @@ static bool move_job(struct order *order, const struct mcds__jobs_receipt *recei
     if (!job.is_claimed || job.tries != receipt->tries)
         return true;
     order->effect->code = MCDS__MAP_CHANGED;
-    return set_job(order, at, job.tries, is_claimed,
-                   is_claimed ? time_after(order, ms) : due_after(order, ms));
+    if (!is_claimed)
+        return set_job(order, at, job.tries, false, due_after(order, ms));
+    int64_t end_ms = time_after(order, ms);
+    return set_job(order, at, job.tries, true, end_ms > job.time_ms ? end_ms : job.time_ms);
 }
 
 /* The closed part refuses late requests. After a day, no request from the time when the part had jobs
