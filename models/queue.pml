@@ -19,6 +19,7 @@
    -DDEADLAST a job with too many tries is removed first and then kept among the dead
    -DNORECORD a done that comes late erases the dead job, and leaves no done record for a worker that is burying it
    -DLATEDEAD a done that comes late leaves the dead job
+   -DUNMARKED a job is copied to a dead job without a mark in its part
    -DNOENTRY   a part that is finished is erased at once */
 #define JOBS 1
 #define PARTS 3
@@ -32,6 +33,7 @@ mtype is[PARTS] = ABSENT;
 byte job[PARTS] = NONE;      /* the job in it; NONE: none */
 bool waits[PARTS] = false;   /* it is not claimed */
 byte tries[PARTS] = 0;
+bool dying[PARTS] = false;   /* a copy of it may be made */
 byte holder[PARTS] = NONE;   /* the worker whose claim has not ended; a late claim has none */
 byte known[PARTS] = 0;       /* the outcome of the record in doubt, which the part keeps with its id */
 byte head = 0, tail = 0;
@@ -75,7 +77,7 @@ inline push(p, j, opens) {
   fi;
   if
   :: said == 0 && is[p] == OPEN ->
-     is[p] = CLOSED; job[p] = j; waits[p] = true; tries[p] = 0; said = 1
+     is[p] = CLOSED; job[p] = j; waits[p] = true; tries[p] = 0; dying[p] = false; said = 1
   :: said == 0 && is[p] != OPEN -> said = 2
   :: else
   fi
@@ -161,6 +163,15 @@ inline bury(j) {
   assert(!finished[j] || !dead[j])
 }
 
+/* A done of a dying job is that of a worker whose claim has ended. */
+inline mark(p) {
+#ifndef UNMARKED
+  dying[p] = true
+#else
+  skip
+#endif
+}
+
 inline end(p) {
   job[p] != NONE && !waits[p] -> waits[p] = true; holder[p] = NONE
 }
@@ -219,21 +230,29 @@ walk:
        holder[p] = me;
        assert(!finished[j]) };
      if
-     :: t > TRIES ->
+     /* one worker more accepts more tries */
+     :: t > TRIES && (me > 0 || t == CLAIMS) ->
 #ifdef DEADLAST
         atomic { if :: job[p] == j && tries[p] == t -> job[p] = NONE; holder[p] = NONE; kept() :: else fi };
         if :: dead[j] = true :: goto look fi
 #else
+        atomic {
+          if
+          :: job[p] == j && tries[p] == t -> mark(p)
+          :: else -> goto look
+          fi };
         atomic { bury(j) };
-        atomic { if :: job[p] == j && tries[p] == t -> job[p] = NONE; holder[p] = NONE :: else fi }
+        atomic { if :: job[p] == j -> job[p] = NONE; holder[p] = NONE :: else fi }
 #endif
      :: else ->
         if
         /* done; whoever says it. The receipt is old: LOST, after the dead job is erased */
-        :: atomic { reported[j] = true;
+        :: skip;
+finish:    atomic { reported[j] = true;
              if
-             :: job[p] == j && tries[p] == t -> job[p] = NONE; holder[p] = NONE; finished[j] = true
-             :: job[p] == j && tries[p] != t -> job[p] = NONE; holder[p] = NONE; t = 0
+             :: job[p] == j && tries[p] == t && !dying[p] ->
+                job[p] = NONE; holder[p] = NONE; finished[j] = true; assert(!dead[j])
+             :: job[p] == j && (tries[p] != t || dying[p]) -> job[p] = NONE; holder[p] = NONE; t = 0
              :: else -> t = 0
              fi };
            if
@@ -248,9 +267,18 @@ walk:
            :: t > 0 -> skip
            fi
         /* again, of the last try: the job is held, then it becomes a dead job, and then it is removed */
-        :: atomic { t == TRIES && job[p] == j && !waits[p] && tries[p] == t -> holder[p] = me };
+        :: atomic { t == TRIES && job[p] == j && !waits[p] && tries[p] == t -> holder[p] = me; mark(p) };
+           /* its result is in doubt, before the copy or after it: done, with the same receipt */
+           if
+           :: goto finish
+           :: skip
+           fi;
            atomic { bury(j) };
-           atomic { if :: job[p] == j && tries[p] == t -> job[p] = NONE; holder[p] = NONE :: else fi }
+           if
+           :: goto finish
+           :: skip
+           fi;
+           atomic { if :: job[p] == j -> job[p] = NONE; holder[p] = NONE :: else fi }
         /* again */
         :: atomic {
 #ifdef NOTRY

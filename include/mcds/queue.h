@@ -317,7 +317,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_dead_start(mcds_queue *queue, mcds_byt
  *              1 or 2  the job is of another stripe than the last one
  *              2       a part is rewritten: about one call in twenty
  *              2 to 7  the first part of the queue has no more jobs
- *              3       for each job that is found dead
+ *              4       for each job that is found dead
  *              A poll that finds no job costs 1 for each stripe, and 1 more if there are several
  *              or if the last part is new
  * Lost reply:  MCDS_AMBIGUOUS: the previous job is done, or not, or not yet. Another job may have
@@ -337,8 +337,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_next_start(mcds_queue *queue, uint32_t wait
  * Arguments:   job  in and out; held
  * Returns:     MCDS_OK         done, and no other worker has had the job since it was claimed
  *              MCDS_LOST       the job is done, but the claim had ended, and another worker has
- *                              claimed or done the job since, or the job has become dead: then
- *                              the dead job is erased. Or the store has lost the job. If the job
+ *                              claimed or done the job since; or a call has begun to make it a dead
+ *                              job, which is erased too. Or the store has lost the job. If the job
  *                              is still held, the store has lost an earlier queue: call again
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty, or of another queue
@@ -460,7 +460,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_scan_start(mcds_queue *queue, uint64_t limi
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
 /* Visits dead jobs, in no order. A dead job is kept under its old number, so it is kept once,
- * even if two workers find it dead at the same time.
+ * even if two workers find it dead at the same time. If a call of again or next was AMBIGUOUS, or
+ * its caller died, a scan may visit the same job until it is done or a later call makes it dead.
  * Arguments:   limit  largest number of jobs that are visited; 0 = all
  *              visit  as of mcds_queue_scan
  * Returns:     as mcds_queue_scan; MCDS_LOST until the queue is dropped, as for mcds_queue_count

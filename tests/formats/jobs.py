@@ -8,11 +8,12 @@ DAY_MS = 86400000
 LOST = 2**62
 STRIPE = 2**41
 OPEN, CLOSED = 1, 2
+CLAIMED, DYING = 1, 2
 AT_ONCE = 0
 
 
 class Part:
-    """The jobs of a part: [number, tries, is claimed, time, bytes]."""
+    """The jobs of a part: [number, tries, state, time, bytes]."""
 
     def __init__(self, value=None):
         self.state, self.next, self.jobs = OPEN, 0, []
@@ -30,8 +31,8 @@ class Part:
 
     def write(self):
         out = bytes([self.state]) + self.next.to_bytes(6, "little")
-        for number, tries, claimed, time_ms, job in self.jobs:
-            out += struct.pack("<Q", number)[:6] + struct.pack("<HB", tries, claimed)
+        for number, tries, state, time_ms, job in self.jobs:
+            out += struct.pack("<Q", number)[:6] + struct.pack("<HB", tries, state)
             out += struct.pack("<Q", time_ms)[:6] + struct.pack("<I", len(job)) + job
         return out
 
@@ -42,7 +43,7 @@ class Part:
         job = self.find(number)
         if job is not None:
             self.jobs.remove(job)
-        return job is not None and job[1] == tries
+        return job is not None and job[1] == tries and not job[2] & DYING
 
 
 def stripe_of(part):
@@ -80,7 +81,7 @@ def claim(part, time_ms, order):
     flag = LOST if ended and not part.end(ended - 1, tries) else 0
     for job in part.jobs:
         if job[3] <= time_ms:
-            job[1:4] = job[1] + 1, 1, time_ms + ms
+            job[1:4] = job[1] + 1, job[2] | CLAIMED, time_ms + ms
             return flag | job[0] << 16 | job[1]
     return flag | min((job[3] for job in part.jobs), default=0)
 
@@ -119,14 +120,18 @@ def raise_numbers(entries, element, order):
 
 
 def change(part, what, time_ms, order):
-    """DONE, AGAIN or LONGER."""
+    """DONE, AGAIN, LONGER or DIE."""
     number, tries = order.varint(), order.varint()
     if what == 4:
         part.end(number, tries)
         return
     job, ms = part.find(number), order.varint()
-    if job is not None and job[2] and job[1] == tries:
-        job[2:4] = (1, max(job[3], time_ms + ms)) if what == 6 else (0, due(time_ms, ms))
+    if job is None or not job[2] & CLAIMED or job[1] != tries:
+        return
+    if what == 5:
+        job[2:4] = job[2] & DYING, due(time_ms, ms)
+    else:
+        job[2:4] = job[2] | (DYING if what == 9 else 0), max(job[3], time_ms + ms)
 
 
 def apply(entries, time_ms, element, value):

@@ -2,6 +2,8 @@
  * and the same call again ends what is in doubt. */
 #include "structures/faults.h"
 
+#define CLAIM_MS 60000
+
 static mcds_queue *open_queue(struct trial *trial)
 {
     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
@@ -64,6 +66,14 @@ static void set_tries(struct trial *trial, uint32_t tries)
 static void prepare_last_try(struct trial *trial)
 {
     prepare_claim(trial);
+    set_tries(trial, 1);
+}
+
+/* The next claim finds that the job was claimed too often. */
+static void prepare_claimed_too_often(struct trial *trial)
+{
+    prepare_claim(trial);
+    CHECK_RESULT(MCDS_OK, mcds_queue_again(trial->queue, &trial->job, 0));
     set_tries(trial, 1);
 }
 
@@ -228,6 +238,51 @@ static void judge_give_back_last(struct trial *trial, int result)
     end(trial);
 }
 
+/* Whatever the again has done, a done ends the job, and leaves no dead one. */
+static void judge_done_after_again(struct trial *trial, int result)
+{
+    HOLDS(trial, is_told(result) && result != MCDS_LOST);
+    HOLDS(trial, trial->job.is_held == (result != MCDS_OK));
+    if (trial->job.is_held)
+        HOLDS(trial, mcds_queue_done(trial->queue, &trial->job) >= MCDS_LOST);
+    mcds_queue_counts counts = count_jobs(trial);
+    HOLDS(trial, counts.waiting == 0 && counts.claimed == 0);
+    HOLDS(trial, counts.dead == (result == MCDS_OK));
+    end(trial);
+}
+
+/* The same of a next that ends the job. */
+static void judge_next_after_again(struct trial *trial, int result)
+{
+    HOLDS(trial, is_told(result) && result != MCDS_LOST);
+    HOLDS(trial,
+          mcds_queue_next(trial->queue, 0, &trial->job, &trial->value) == MCDS_NOT_FOUND);
+    mcds_queue_counts counts = count_jobs(trial);
+    HOLDS(trial, counts.waiting == 0 && counts.claimed == 0);
+    HOLDS(trial, counts.dead == (result == MCDS_OK));
+    end(trial);
+}
+
+/* A worker with more tries gets the job if the burial has not ended. After its done the job is not a
+ * dead one. */
+static void judge_done_after_bury(struct trial *trial, int result)
+{
+    mcds_job job = MCDS_JOB_INIT;
+    HOLDS(trial, result == MCDS_NOT_FOUND || is_told(result));
+    HOLDS(trial, result != MCDS_OK && !trial->job.is_held);
+    set_tries(trial, 0);
+    shift_wall_ms(trial->suite, CLAIM_MS);
+    int claimed = mcds_queue_next(trial->queue, 0, &job, &trial->value);
+    HOLDS(trial, claimed == MCDS_OK || claimed == MCDS_NOT_FOUND);
+    HOLDS(trial, result != MCDS_NOT_FOUND || claimed == MCDS_NOT_FOUND);
+    if (claimed == MCDS_OK)
+        HOLDS(trial, mcds_queue_done(trial->queue, &job) >= MCDS_LOST);
+    mcds_queue_counts counts = count_jobs(trial);
+    HOLDS(trial, counts.waiting == 0 && counts.claimed == 0);
+    HOLDS(trial, counts.dead == (claimed == MCDS_NOT_FOUND));
+    end(trial);
+}
+
 static void judge_done_late(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_LOST || (is_told(result) && result != MCDS_OK));
@@ -271,6 +326,12 @@ static const struct scenario scenarios[] = {
     {"queue done", prepare_claim, act_done, judge_done},
     {"queue again", prepare_claim, act_give_back, judge_give_back},
     {"queue again, at the last try", prepare_last_try, act_give_back, judge_give_back_last},
+    {"queue done, after an again at the last try", prepare_last_try, act_give_back,
+     judge_done_after_again},
+    {"queue next, after an again at the last try", prepare_last_try, act_give_back,
+     judge_next_after_again},
+    {"queue next, of a job claimed too often", prepare_claimed_too_often, act_next,
+     judge_done_after_bury},
     {"queue done, of a dead job", prepare_dead, act_done, judge_done_late},
     {"queue longer", prepare_claim, act_longer, judge_longer},
     {"queue drop", prepare_job, act_drop, judge_drop},

@@ -204,6 +204,36 @@ static void an_old_receipt_moves_nothing(void **state)
     end(&part);
 }
 
+/* A copy of it may be made: each done must erase the copy too. */
+static void a_dying_job_has_no_valid_receipt(void **state)
+{
+    struct part part;
+    (void)state;
+    begin(&part);
+    assert_int_equal(push(&part, true, 0, 3, mcds_text("a")), MCDS__MAP_CHANGED);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(claim(&part), MCDS__MAP_CHANGED);
+        struct mcds__jobs_receipt mine = receipt_of(part.number);
+        assert_int_equal(settle(&part, MCDS__JOBS_DIE, mine, VISIBLE_MS), MCDS__MAP_CHANGED);
+        assert_int_equal(settle(&part, MCDS__JOBS_LONGER, mine, 1), MCDS__MAP_CHANGED);
+        if (i > 0) {
+            assert_int_equal(settle(&part, MCDS__JOBS_AGAIN, mine, 0), MCDS__MAP_CHANGED);
+            assert_int_equal(settle(&part, MCDS__JOBS_DIE, mine, 1), MCDS__MAP_DIFFERS);
+            assert_int_equal(claim(&part), MCDS__MAP_CHANGED);
+            mine = receipt_of(part.number);
+            assert_int_equal(mine.tries, 2);
+        }
+        if (i < 2) {
+            assert_int_equal(settle(&part, MCDS__JOBS_DONE, mine, 0), MCDS__MAP_DIFFERS);
+        } else {
+            assert_int_equal(claim_after(&part, &mine), MCDS__MAP_PRESENT);
+            assert_true((part.number & MCDS__JOBS_WAS_LOST) != 0);
+        }
+        assert_int_equal(count_jobs(&part), 2 - i);
+    }
+    end(&part);
+}
+
 static void a_claim_ends_the_one_before(void **state)
 {
     struct part part;
@@ -405,6 +435,7 @@ int main(void)
         cmocka_unit_test(claims_take_jobs_in_order),
         cmocka_unit_test(a_job_without_delay_is_due_for_each_clock),
         cmocka_unit_test(an_old_receipt_moves_nothing),
+        cmocka_unit_test(a_dying_job_has_no_valid_receipt),
         cmocka_unit_test(a_claim_ends_the_one_before),
         cmocka_unit_test(a_full_part_takes_no_more),
         cmocka_unit_test(a_mark_stays_for_a_day),

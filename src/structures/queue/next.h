@@ -54,8 +54,8 @@ struct mcds__queue_next {
     struct mcds__queue_sight sight;
     struct mcds__queue_finish finish;
     struct mcds__queue_loss loss;
-    bool is_buried;    /* of a job to bury: it was copied */
-    mcds_buffer bytes; /* of the job */
+    uint8_t bury_stage; /* of a job to bury */
+    mcds_buffer bytes;  /* of the job */
 };
 
 /* DONE with a result of mcds_queue_next. */

@@ -3,9 +3,9 @@
  *   ORDER    done, again or longer                           changed: done
  *   RECORD   a done found no claim of its own: the job is, or becomes, a dead job (dead.c)
  *
- * An again of the last try extends the claim, and buries the job:
+ * An again of the last try buries the job:
  *
- *   ORDER    longer
+ *   ORDER    die: each done that follows erases the copy too
  *   READ     the bytes of the job
  *   BURY     copy them to a dead job
  *   REMOVE   the job */
@@ -187,7 +187,8 @@ static enum mcds__step settle_take_bury(struct queue_settle *settle)
     return settle_ask(settle, SETTLE_REMOVE, begin_order(settle, MCDS__JOBS_DONE, 0));
 }
 
-/* The job is dead, and it is removed. After a failure it is dead, and claimed as well. */
+/* The job is dead, and it is removed. After a failure it is dead, and claimed as well: its done
+ * erases both. */
 static enum mcds__step take_remove(struct queue_settle *settle)
 {
     enum mcds__step step = mcds__queue_step_update(&settle->work, &settle->base);
@@ -264,7 +265,7 @@ static int launch_settle(mcds_queue *queue, const struct mcds__operation_kind *k
     settle->buries = order == MCDS__JOBS_AGAIN && queue->tries > 0 &&
                      job->tries >= queue->tries;
     settle->begun_ns = mcds__monotonic_ns(settle->base.env);
-    bool is_begun = settle->buries ? begin_order(settle, MCDS__JOBS_LONGER, queue->visible_ms)
+    bool is_begun = settle->buries ? begin_order(settle, MCDS__JOBS_DIE, queue->visible_ms)
                                    : begin_order(settle, order, ms);
     if (!is_begun) {
         mcds__call_forget(start, settle);

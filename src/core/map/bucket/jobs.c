@@ -28,7 +28,7 @@ size_t mcds__jobs_write_receipt(enum mcds__jobs_order order,
                                 uint8_t *out)
 {
     uint8_t *end = out;
-    assert(order >= MCDS__JOBS_DONE && order <= MCDS__JOBS_LONGER);
+    assert((order >= MCDS__JOBS_DONE && order <= MCDS__JOBS_LONGER) || order == MCDS__JOBS_DIE);
     assert(receipt->tries > 0 && ms <= MCDS__JOBS_MS_MAX);
     *end++ = (uint8_t)order;
     end = mcds__bucket_write_varint(end, receipt->number);
@@ -104,7 +104,8 @@ bool mcds__jobs_next(struct mcds__jobs_part *part, struct mcds__job *job_out)
     *job_out = (struct mcds__job){
         .number = (uint64_t)mcds__get_time(bytes),
         .tries = mcds__get_u16(bytes + MCDS__JOBS_TRIES_AT),
-        .is_claimed = bytes[MCDS__JOBS_CLAIMED_AT] != 0,
+        .is_claimed = (bytes[MCDS__JOBS_STATE_AT] & MCDS__JOBS_CLAIMED) != 0,
+        .is_dying = (bytes[MCDS__JOBS_STATE_AT] & MCDS__JOBS_DYING) != 0,
         .time_ms = mcds__get_time(bytes + MCDS__JOBS_TIME_AT),
         .bytes = {bytes + MCDS__JOBS_JOB, length},
     };

@@ -7,6 +7,7 @@
  *   DONE    remove a job, even if another worker holds it
  *   AGAIN   end a claim; the job is due after a delay, or at once
  *   LONGER  extend a claim; it never ends earlier
+ *   DIE     extend a claim of a job of which a copy is made: a dead job
  *   FORGET  let the entry of a part that is closed and has no jobs expire after a day
  *   RAISE   the numbers of the first and of the last part, which are an entry of their own
  *
@@ -16,10 +17,11 @@
  * length of the claim. Both are compared only with the time of the record of the next claim. So a
  * clock that is ahead affects only the records of its own client. Each claim of a job raises its
  * tries. The number of the job and its tries are the receipt of the claim. Only DONE affects a newer
- * claim.
+ * claim. A DONE or a CLAIM that ends a dying job has the same result as one with an old receipt: the
+ * client must also erase the dead job.
  *
  *   value of a part: state u8 (1 open, 2 closed) | next number, 6 bytes | job*
- *   job:             number, 6 bytes | tries u16 | is claimed u8 | time in ms, 6 bytes | length u32
+ *   job:             number, 6 bytes | tries u16 | state u8 (1 claimed, 2 dying) | time in ms, 6 bytes | length u32
  *                    | bytes
  *   value of the numbers: incarnation u64 | (first, 6 bytes | last, 6 bytes) for each stripe
  *
@@ -27,7 +29,7 @@
  *     PUSH    opens u8 | delay in ms varint | (length varint | bytes)*, 1 to MCDS__JOBS_PUSH_MAX
  *     CLAIM   ms varint | number + 1 of the job to end (0: none) varint | its tries varint
  *     DONE    number varint | tries varint
- *     AGAIN, LONGER  number varint | tries varint | ms varint
+ *     AGAIN, LONGER, DIE  number varint | tries varint | ms varint
  *     RAISE   incarnation u64 | first varint | last varint; to make the numbers of several stripes:
  *             first and last 0 | stripes varint
  *
@@ -70,7 +72,8 @@ enum mcds__jobs_order {
     MCDS__JOBS_AGAIN,
     MCDS__JOBS_LONGER,
     MCDS__JOBS_FORGET,
-    MCDS__JOBS_RAISE
+    MCDS__JOBS_RAISE,
+    MCDS__JOBS_DIE
 };
 
 /* One claim of one job. */
@@ -83,7 +86,7 @@ struct mcds__jobs_receipt {
 #define MCDS__JOBS_ORDER_MAX 32
 size_t mcds__jobs_write_claim(uint64_t ms, const struct mcds__jobs_receipt *ended,
                               uint8_t *out);
-/* DONE, AGAIN, LONGER; `ms` is not used for DONE. */
+/* DONE, AGAIN, LONGER, DIE; `ms` is not used for DONE. */
 size_t mcds__jobs_write_receipt(enum mcds__jobs_order order,
                                 const struct mcds__jobs_receipt *receipt, uint64_t ms,
                                 uint8_t *out);
@@ -99,6 +102,7 @@ struct mcds__job {
     uint64_t number;
     uint32_t tries;
     bool is_claimed;
+    bool is_dying;
     int64_t time_ms; /* claimed until; else due at, or MCDS__JOBS_AT_ONCE */
     mcds_bytes bytes;
 };
@@ -159,8 +163,8 @@ bool mcds__jobs_read_numbers(mcds_bytes value, struct mcds__jobs_numbers *number
  *   CLAIM   CHANGED, the number is the receipt: number << MCDS__JOBS_TRIES_BITS | tries;
  *           PRESENT: no job is due; the number is the earliest time in ms of a job, or 0;
  *           REFUSED: closed and without jobs; ABSENT. MCDS__JOBS_WAS_LOST may be added
- *   DONE    CHANGED; DIFFERS: removed, but the receipt was old; ABSENT: no such job
- *   AGAIN, LONGER  CHANGED; DIFFERS: the receipt is old; ABSENT: no such job
+ *   DONE    CHANGED; DIFFERS: removed, but the receipt was old, or the job dying; ABSENT: no such job
+ *   AGAIN, LONGER, DIE  CHANGED; DIFFERS: the receipt is old; ABSENT: no such job
  *   FORGET  CHANGED; PRESENT: it is open or has jobs; ABSENT
  *   RAISE   CHANGED; DIFFERS: another incarnation; ABSENT: there are no numbers. A record with
  *           first = last = 0 makes them instead, with its number of stripes

@@ -251,17 +251,17 @@ static bool remove_job(struct order *order, size_t at, const struct mcds__job *j
     return true;
 }
 
-static bool set_job(struct order *order, size_t at, uint32_t tries, bool is_claimed,
-                    int64_t time_ms)
+static bool set_job(struct order *order, size_t at, const struct mcds__job *job)
 {
     uint8_t *bytes = make_writable(order, 0);
     if (bytes == NULL)
         return false;
     assert(at >= MCDS__JOBS_HEAD && at + MCDS__JOBS_JOB <= order->entry->value.length);
-    assert(tries <= MCDS__JOBS_TRIES_MAX);
-    mcds__put_u16(bytes + at + MCDS__JOBS_TRIES_AT, (uint16_t)tries);
-    bytes[at + MCDS__JOBS_CLAIMED_AT] = is_claimed;
-    mcds__put_time(bytes + at + MCDS__JOBS_TIME_AT, time_ms);
+    assert(job->tries <= MCDS__JOBS_TRIES_MAX);
+    mcds__put_u16(bytes + at + MCDS__JOBS_TRIES_AT, (uint16_t)job->tries);
+    bytes[at + MCDS__JOBS_STATE_AT] = (uint8_t)((job->is_claimed ? MCDS__JOBS_CLAIMED : 0) |
+                                                (job->is_dying ? MCDS__JOBS_DYING : 0));
+    mcds__put_time(bytes + at + MCDS__JOBS_TIME_AT, job->time_ms);
     return true;
 }
 
@@ -273,7 +273,8 @@ static bool end_job(struct order *order, const struct mcds__jobs_receipt *receip
     order->effect->code = MCDS__MAP_ABSENT;
     if (at == 0)
         return true;
-    order->effect->code = job.tries == receipt->tries ? MCDS__MAP_CHANGED : MCDS__MAP_DIFFERS;
+    bool is_whole = job.tries == receipt->tries && !job.is_dying;
+    order->effect->code = is_whole ? MCDS__MAP_CHANGED : MCDS__MAP_DIFFERS;
     return remove_job(order, at, &job);
 }
 
@@ -290,11 +291,13 @@ static bool claim_due(struct order *order, uint64_t ms, int64_t flag)
     for (; mcds__jobs_next(&part, &job); at = part.next_at) {
         order->bucket->steps++;
         if (mcds__jobs_is_due(&job, order->time_ms)) {
-            uint32_t tries = job.tries < MCDS__JOBS_TRIES_MAX ? job.tries + 1 : job.tries;
+            job.tries += job.tries < MCDS__JOBS_TRIES_MAX;
+            job.is_claimed = true;
+            job.time_ms = time_after(order, ms);
             order->effect->code = MCDS__MAP_CHANGED;
             order->effect->number = flag |
-                                    (int64_t)(job.number << MCDS__JOBS_TRIES_BITS | tries);
-            return set_job(order, at, tries, true, time_after(order, ms));
+                                    (int64_t)(job.number << MCDS__JOBS_TRIES_BITS | job.tries);
+            return set_job(order, at, &job);
         }
         if (next_ms == 0 || job.time_ms < next_ms)
             next_ms = job.time_ms;
@@ -324,10 +327,10 @@ static bool claim_job(struct order *order)
     return claim_due(order, ms, flag);
 }
 
-/* AGAIN or LONGER: the claim of the receipt ends, or ends later. It does not end earlier than before,
+/* AGAIN, LONGER or DIE: the claim of the receipt ends, or ends later. It does not end earlier than before,
  * because its worker works until then. */
 static bool move_job(struct order *order, const struct mcds__jobs_receipt *receipt,
-                     bool is_claimed)
+                     enum mcds__jobs_order what)
 {
     struct mcds__job job;
     uint64_t ms;
@@ -341,10 +344,14 @@ static bool move_job(struct order *order, const struct mcds__jobs_receipt *recei
     if (!job.is_claimed || job.tries != receipt->tries)
         return true;
     order->effect->code = MCDS__MAP_CHANGED;
-    if (!is_claimed)
-        return set_job(order, at, job.tries, false, due_after(order, ms));
     int64_t end_ms = time_after(order, ms);
-    return set_job(order, at, job.tries, true, end_ms > job.time_ms ? end_ms : job.time_ms);
+    job.is_claimed = what != MCDS__JOBS_AGAIN;
+    job.is_dying = job.is_dying || what == MCDS__JOBS_DIE;
+    if (!job.is_claimed)
+        job.time_ms = due_after(order, ms);
+    else if (job.time_ms < end_ms)
+        job.time_ms = end_ms;
+    return set_job(order, at, &job);
 }
 
 /* The closed part refuses late requests. After a day, no request from the time when the part had jobs
@@ -438,8 +445,8 @@ static bool apply_to_part(struct order *order, enum mcds__jobs_order what)
         return !read_receipt(order, &receipt) || end_job(order, &receipt);
     case MCDS__JOBS_AGAIN:
     case MCDS__JOBS_LONGER:
-        return !read_receipt(order, &receipt) ||
-               move_job(order, &receipt, what == MCDS__JOBS_LONGER);
+    case MCDS__JOBS_DIE:
+        return !read_receipt(order, &receipt) || move_job(order, &receipt, what);
     case MCDS__JOBS_FORGET:
         forget_part(order);
         return true;

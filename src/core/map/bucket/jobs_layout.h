@@ -11,10 +11,14 @@
 #define MCDS__JOBS_HEAD 7
 /* Of a job. */
 #define MCDS__JOBS_TRIES_AT 6
-#define MCDS__JOBS_CLAIMED_AT 8
+#define MCDS__JOBS_STATE_AT 8
 #define MCDS__JOBS_TIME_AT 9
 #define MCDS__JOBS_LENGTH_AT 15
 #define MCDS__JOBS_JOB 19
+
+/* The state of a job. */
+#define MCDS__JOBS_CLAIMED 1
+#define MCDS__JOBS_DYING 2
 
 /* The value of the numbers; returns its length. */
 #define MCDS__JOBS_NUMBERS_MAX (8 + 12 * MCDS__JOBS_STRIPES_MAX)
