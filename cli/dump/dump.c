@@ -10,7 +10,7 @@
 #include "batch/listing.h"
 #include "dump/fetch.h"
 #include "dump/format.h"
-#include "dump/new_file.h"
+#include "files/new_file.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "child/descriptors.h"
-#include "io/aside.h"
+#include "files/aside.h"
 #include "io/exit.h"
 #include "io/output.h"
 

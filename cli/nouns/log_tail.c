@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/cursor_file.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/outage.h"
 #include "io/report.h"
 #include "nouns/log.h"
-#include "run/cursor_file.h"
 #include "run/session.h"
 #include "table/nouns.h"
 #include "watch/read_copy.h"

@@ -1,5 +1,5 @@
 /* Cursor file: finds, reads and replaces it. */
-#include "run/cursor_file.h"
+#include "files/cursor_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* A new file beside the one that it replaces when it is whole. */
-#include "io/aside.h"
+#include "files/aside.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

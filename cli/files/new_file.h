@@ -1,6 +1,6 @@
 /* New file: is written beside its name, and gets its name when it is whole and on the disk. */
-#ifndef MCDS_CLI_DUMP_NEW_FILE_H
-#define MCDS_CLI_DUMP_NEW_FILE_H
+#ifndef MCDS_CLI_FILES_NEW_FILE_H
+#define MCDS_CLI_FILES_NEW_FILE_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Cursor file: holds a cursor of a log as one line of text. */
-#ifndef MCDS_CLI_RUN_CURSOR_FILE_H
-#define MCDS_CLI_RUN_CURSOR_FILE_H
+#ifndef MCDS_CLI_FILES_CURSOR_FILE_H
+#define MCDS_CLI_FILES_CURSOR_FILE_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* New file: a temporary name, fsync, rename, fsync of the directory. */
-#include "dump/new_file.h"
+#include "files/new_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/aside.h"
+#include "files/aside.h"
 
 /* For the signal handler: the file to remove, or "". */
 static char unfinished[PATH_MAX];
