@@ -388,6 +388,7 @@ static enum mcds__step put_take_keep(struct mcds__cache_put *put,
         return put_ask_check(put, operation);
     case MCDS_OUT_UNKNOWN:
     case MCDS_OUT_UNSENT:
+        put->claim->base_cas[1] = 0; /* the item may have another token now */
         put->doubt = true;
         return put_take_trouble(put, operation, reply);
     default:
