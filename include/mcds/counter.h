@@ -214,7 +214,7 @@ MCDS_API MCDS_CHECKED int mcds_counter_take_start(mcds_counter *counter, int64_t
  *              MCDS_INVALID    the counter was made in another form; a handle with one stripe
  *                              returns MCDS_CORRUPT. Nothing is erased
  * Cost:        1 to 3
- * Lost reply:  MCDS_AMBIGUOUS: all of it is erased, a part, or nothing; call again */
+ * Lost reply:  MCDS_AMBIGUOUS: all of it is erased, a part, nothing, or not yet; call again */
 MCDS_API int mcds_counter_drop(mcds_counter *counter);
 MCDS_API MCDS_CHECKED int mcds_counter_drop_start(mcds_counter *counter,
                                                   mcds_pipeline *pipeline, uint64_t tag);

@@ -345,8 +345,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *
  *                              would be smaller
  *              MCDS_AMBIGUOUS  see below
  * Cost:        4; 5 if the store cannot compare and delete (classic servers)
- * Lost reply:  MCDS_AMBIGUOUS: erased or not. Call again. This call may hold the lock until a
- *              lease ends */
+ * Lost reply:  MCDS_AMBIGUOUS: erased, or not, or not yet. Call again. This call may hold the
+ *              lock until a lease ends */
 MCDS_API int mcds_lock_drop(mcds_lock *lock);
 MCDS_API MCDS_CHECKED int mcds_lock_drop_start(mcds_lock *lock, mcds_pipeline *pipeline,
                                                uint64_t tag);

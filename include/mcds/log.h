@@ -282,8 +282,8 @@ MCDS_API MCDS_CHECKED int mcds_log_cursor_load(mcds_log_cursor *cursor, const ch
  *              MCDS_BUSY       other callers kept making the log again
  * Cost:        3, 1 per 28 chunks that the log keeps, and 2 per 512 KB. The call makes no more
  *              round trips than these. The timeout applies to each of them
- * Lost reply:  MCDS_AMBIGUOUS: the whole log is erased, a part of it, or nothing; call again with
- *              this handle. Otherwise events that no call reads may occupy memory for retention_ms */
+ * Lost reply:  MCDS_AMBIGUOUS: the whole log is erased, a part of it, nothing, or not yet; call again
+ *              with this handle. Otherwise events that no call reads may occupy memory for retention_ms */
 MCDS_API int mcds_log_drop(mcds_log *log);
 MCDS_API MCDS_CHECKED int mcds_log_drop_start(mcds_log *log, mcds_pipeline *pipeline,
                                               uint64_t tag);

@@ -131,8 +131,8 @@ MCDS_API MCDS_CHECKED int mcds_online_get_start(mcds_online *online, int64_t at_
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_BUSY       as mcds_visitors_get
  * Cost:        as mcds_online_get; members: 2 per 64 keys
- * Lost reply:  MCDS_AMBIGUOUS: the whole window is erased, a part of it, or nothing; call
- *              again */
+ * Lost reply:  MCDS_AMBIGUOUS: the whole window is erased, a part of it, nothing, or not
+ *              yet; call again */
 MCDS_API int mcds_online_drop(mcds_online *online, int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_online_drop_start(mcds_online *online, int64_t at_ms,
                                                  mcds_pipeline *pipeline, uint64_t tag);

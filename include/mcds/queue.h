@@ -487,7 +487,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_discard_start(mcds_queue *queue, mcds_bytes
  * for a job that it holds returns MCDS_LOST. The next push makes a new queue.
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such queue; MCDS_AMBIGUOUS: see below
  * Cost:        2, and 2 per 64 keys
- * Lost reply:  MCDS_AMBIGUOUS: some jobs are gone, or may be; call again
+ * Lost reply:  MCDS_AMBIGUOUS: all jobs are erased, a part of them, none, or not yet; call again
  * Threads:     any */
 MCDS_API int mcds_queue_drop(mcds_queue *queue);
 MCDS_API MCDS_CHECKED int mcds_queue_drop_start(mcds_queue *queue, mcds_pipeline *pipeline,

@@ -256,8 +256,8 @@ MCDS_API MCDS_CHECKED int mcds_semaphore_resize_start(mcds_semaphore *semaphore,
  *              MCDS_AMBIGUOUS  see below
  * Cost:        3, and 4 for each slot that was ever held; 5 if the store cannot compare and delete
  *              (classic servers). The timeout applies to each slot
- * Lost reply:  MCDS_AMBIGUOUS: erased or not. Call again. This call may hold a permit until a
- *              lease ends
+ * Lost reply:  MCDS_AMBIGUOUS: erased, or not, or not yet. Call again. This call may hold a
+ *              permit until a lease ends
  * Threads:     any; a thread that acquires meanwhile may get MCDS_NOT_FOUND, or makes the
  *              semaphore */
 MCDS_API int mcds_semaphore_drop(mcds_semaphore *semaphore);

@@ -135,7 +135,8 @@ MCDS_API MCDS_CHECKED int mcds_set_scan_start(mcds_set *set, mcds_set_scan_cb vi
  *              If a drop fails midway, the set no longer exists. The remaining keys are never
  *              read again, and the next drop by the same handle erases them.
  * Cost:        2, and 2 per 64 keys
- * Lost reply:  MCDS_AMBIGUOUS: the whole set is erased, a part of it, or nothing; call again */
+ * Lost reply:  MCDS_AMBIGUOUS: the whole set is erased, a part of it, nothing, or not yet;
+ *              call again */
 MCDS_API int mcds_set_drop(mcds_set *set);
 MCDS_API MCDS_CHECKED int mcds_set_drop_start(mcds_set *set, mcds_pipeline *pipeline,
                                               uint64_t tag);

@@ -175,7 +175,8 @@ MCDS_API MCDS_CHECKED int mcds_views_flush_final_start(mcds_views *views,
  * Cost:        3, and 1 per interval that the store may hold, 1 445 by default. For an interval
  *              with views, 1 more per 8 pages, and 3 for its list. The timeout applies to each
  *              round trip
- * Lost reply:  MCDS_AMBIGUOUS: all of the data is erased, a part of it, or nothing; call again */
+ * Lost reply:  MCDS_AMBIGUOUS: all of the data is erased, a part of it, nothing, or not yet;
+ *              call again */
 MCDS_API int mcds_views_drop(mcds_views *views);
 MCDS_API MCDS_CHECKED int mcds_views_drop_start(mcds_views *views, mcds_pipeline *pipeline,
                                                 uint64_t tag);

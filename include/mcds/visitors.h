@@ -144,7 +144,8 @@ MCDS_API MCDS_CHECKED int mcds_visitors_get_start(mcds_visitors *visitors, int64
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_BUSY       as mcds_visitors_get
  * Cost:        as mcds_visitors_get; members: 2 per 64 keys
- * Lost reply:  MCDS_AMBIGUOUS: both periods are erased, a part of them, or nothing; call again */
+ * Lost reply:  MCDS_AMBIGUOUS: both periods are erased, a part of them, nothing, or not yet;
+ *              call again */
 MCDS_API int mcds_visitors_drop(mcds_visitors *visitors, int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_visitors_drop_start(mcds_visitors *visitors, int64_t at_ms,
                                                    mcds_pipeline *pipeline, uint64_t tag);

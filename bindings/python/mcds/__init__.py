@@ -2,6 +2,9 @@
 
     with mcds.open("memcached://cache1,cache2") as s:
         s.counter("page:home").add(1)
+
+Objects that one Store makes with the same name and options share a handle, and what the handle knows: a new object may
+report that the store has lost what another one has used.
 """
 
 from .aio import Aio
