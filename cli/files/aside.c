@@ -1,4 +1,4 @@
-/* A new file beside the one that it replaces when it is whole. */
+/* A new file in the directory of the file that it replaces once it is complete. */
 #include "files/aside.h"
 
 #include <fcntl.h>

@@ -41,8 +41,8 @@ static bool find(struct cursor_file *file, const char *path)
     return length < (int)sizeof file->aside;
 }
 
-/* Does not write a file or link that another user has put there. Its owner can use it, whatever the
- * umask is. */
+/* Makes the new file. Does not write into a file or link that another user has put there. The owner
+ * can read and write the new file, whatever the umask is. */
 static int open_aside(const struct cursor_file *file)
 {
     struct stat facts;

@@ -1,5 +1,5 @@
-/* Empty: most structures are made by an element, which is removed again. Other programs may use the
- * structure already, so no other has this element. */
+/* Empty: makes most structures by adding an element, and then removes this element. Other programs
+ * may use the structure already, so the element is one that no other program adds. */
 #include "load/empty.h"
 
 #include <inttypes.h>
@@ -9,14 +9,15 @@
 #include "io/clock.h"
 #include "table/nouns.h"
 
-/* Of a log that was made without them. */
+/* Values of a log that was made without these options. */
 #define LATE_MS 60000
 #define CHUNK_MS 604800
 #define CLOCKS_MS INT64_C(30000) /* that a log allows for clocks and slow puts */
 #define OWN_CAPACITY 96
 #define ID_MAX 64
 
-/* An element that no other program has. If the load ends before it is removed, its text says what it is. */
+/* An element that no other program adds. If the load ends before it removes the element, the text
+ * of the element says what it is. */
 struct own {
     char text[OWN_CAPACITY];
     uint8_t id[ID_MAX]; /* of the dead job */
@@ -57,7 +58,7 @@ static bool see_value(void *context, mcds_bytes value)
     return false;
 }
 
-/* A list has no call that removes one value. So a list that exists by now stays as it is. */
+/* A list has no call that removes one value. So a list that exists by now is not changed. */
 static int make_empty_list(mcds_list *list)
 {
     int result = mcds_list_scan(list, 0, 1, see_value, NULL);
@@ -98,7 +99,8 @@ static bool see_own_job(void *context, const mcds_queue_entry *entry)
     return false;
 }
 
-/* A dead job is handed out to no worker. If it is not seen, another program has discarded it. */
+/* No worker gets a dead job. If mcds_queue_dead does not visit the job, another program has
+ * discarded it. */
 static int make_empty_queue(mcds_queue *queue)
 {
     struct own own;
@@ -112,8 +114,8 @@ static int make_empty_queue(mcds_queue *queue)
     return result == MCDS_NOT_FOUND ? MCDS_OK : result;
 }
 
-/* Puts an event that the log no longer keeps, which makes its root: one chunk before the oldest that
- * any call reads. */
+/* Makes the root of the log by putting an event that is too old to be kept. Its time is one chunk
+ * before the oldest event that any call reads. */
 static int make_empty_log(const struct command *structure, mcds_log *log,
                           struct moved_clock *clock)
 {

@@ -5,11 +5,11 @@
 #include "load/moved_clock.h"
 #include "table/command.h"
 
-/* Of a log that was made without it. */
+/* Retention of a log that was made without this option. */
 #define LOG_RETENTION_MS UINT64_C(604800000)
 
-/* Makes the structure, which has this handle. What other programs have put into it meanwhile stays.
- * The clock is that of the store, and may be moved afterwards. Returns the result. */
+/* Makes the structure of this handle. Keeps what other programs have put into it meanwhile. `clock`
+ * is the clock of the store. The call may move it. Returns the result. */
 int make_empty(const struct command *structure, void *handle, struct moved_clock *clock);
 
 #endif

@@ -191,8 +191,8 @@ static int worker_release(void *handle, mcds_permit *permit)
     worker->job = empty;
     worker->is_in_doubt = (is_in_doubt || result == MCDS_AMBIGUOUS) && result != MCDS_OK &&
                           !worker->is_gone;
-    /* The repeated call is LOST because the first was carried out, or because the claim has ended
-     * and another worker has the job. */
+    /* If the repeated call is LOST, the first call was carried out, or the claim has ended and
+     * another worker has the job. */
     if (worker->is_gone || (worker->is_in_doubt && result == MCDS_LOST))
         return MCDS_OK;
     return worker->is_in_doubt ? MCDS_AMBIGUOUS : result;

@@ -114,9 +114,10 @@ typedef int (*mcds_array_change_cb)(void *context, const mcds_bytes *old, size_t
 
 /* Makes any other change. `change` gets the current elements (`old` is NULL if there is no array)
  * and adds all new elements to `fresh`. If another caller changes the array in the meantime,
- * `change` is called again; it must therefore have no side effects. It may take longer than the
- * timeout of the store; a pipeline does nothing else meanwhile. It returns 0 to write the new
- * elements. If it returns another number, nothing is written and this call returns that number.
+ * `change` is called again; it must therefore have no side effects. `change` may take longer than
+ * the timeout of the store. A pipeline does nothing else while `change` runs. `change` returns 0 to
+ * write the new elements. If it returns another number, nothing is written, and this call returns
+ * that number.
  * Instead of -1, which is MCDS_AMBIGUOUS, this call returns MCDS_IO. If the number is that of a
  * failure or of MCDS_BUSY, the cause in mcds_last_error is MCDS_CAUSE_CALLBACK_FAILED. No result of
  * mcds is 1000 or more: use such numbers to distinguish those of `change` from all results.
@@ -133,8 +134,9 @@ MCDS_API MCDS_CHECKED int mcds_array_change_by_start(mcds_array *array,
                                                      mcds_array_change_cb change, void *context,
                                                      mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erases the array. If there is none, erases the parts that a writer left which died before its
- * first value was whole. They stay in the store until the next set, change or drop of the name.
+/* Erases the array. If a writer died while it wrote the first value, there is no array, but parts
+ * of this value stay in the store until the next set, change or drop of the name. A drop erases
+ * them, too.
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such array; MCDS_AMBIGUOUS: see below; MCDS_BUSY:
  *              other callers kept changing the array until the timeout; MCDS_UNSUPPORTED: the
  *              store has no compare-and-set

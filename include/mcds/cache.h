@@ -48,7 +48,7 @@ extern "C" {
  * calls forget, or forget_tag for all values with a tag.
  *
  * Promise: no call that begins after a forget, expire, forget_tag, clear or drop was acknowledged
- * gets a value whose source was read before that (after expire: gets it as fresh). This holds also
+ * gets a value whose source was read before that (after expire: gets it as fresh). This holds even
  * if replies are lost, requests arrive late, or the store loses keys or restarts. A fill that
  * began before a forget or expire of its key is not stored. One that began before a forget_tag,
  * clear or drop may be stored, and no call gets its value. While a claim lives, no other caller
@@ -76,9 +76,9 @@ extern "C" {
  * Not promised: that a value equals its source between a commit and the forget. Freshness depends
  * on the clocks of the caller that filled the key and of the caller that reads it. If the first is
  * far ahead, the value is fresh until the store erases it: after ttl_ms + stale_ms + fill_ms + 5
- * s, on memcached up to 3 s later. A failure that is dated two minutes or more ahead is ignored. A
- * value is at most 64 MB. A value larger than about half of the store's largest value (512 KB on
- * memcached) is stored in pieces.
+ * s, on memcached up to 3 s later. A caller ignores a failure that is dated two minutes or more
+ * ahead of its clock. A value is at most 64 MB. A value larger than about half of the store's
+ * largest value (512 KB on memcached) is stored in pieces.
  *
  * Early fills: without stale_ms, callers would wait at the end of each ttl. So each value has a
  * moment before this end from which the next call fills the key, while the value is fresh. The
@@ -221,9 +221,9 @@ MCDS_API MCDS_CHECKED int mcds_cache_fetch_start(mcds_cache *cache, mcds_bytes k
  *       ask again later                     another caller fills the key
  *
  * The caller owns the claim and initializes it with MCDS_CACHE_CLAIM_INIT. The claim ends in the
- * store fill_ms after look or renew, on memcached up to 3 s later, even if the caller still has
- * it; put then returns MCDS_EXPIRED. Only one thread may use a claim at a time. A claim that was
- * passed to X_start must live until the tag is returned. */
+ * store fill_ms after look or renew, on memcached up to 3 s later, even if claim.mine is still
+ * true. A later put returns MCDS_EXPIRED. Only one thread may use a claim at a time. A claim that
+ * was passed to X_start must live until the tag is returned. */
 typedef struct mcds_cache_claim {
     mcds_cache_state state; /* of what look has read */
     bool mine;              /* the caller has the claim: it fills the key */
@@ -296,10 +296,11 @@ MCDS_API MCDS_CHECKED int mcds_cache_look_start(mcds_cache *cache, mcds_bytes ke
  *              value is stored under the old generation, and no call gets it. After a hold_tag, the
  *              value is shown until the hold ends.
  * Cost:        1; for a value in pieces 1 more per 8 pieces
- * Lost reply:  the call reads the key again. MCDS_AMBIGUOUS if it does not learn the effect before
- *              the timeout, or the key has been forgotten, lost or changed meanwhile: stored, not
- *              stored, or not yet. Each is correct: a later store is refused if the key was
- *              forgotten since. MCDS_EXPIRED of a further put says nothing of the first value
+ * Lost reply:  the call reads the key again. It returns MCDS_AMBIGUOUS if it does not learn the
+ *              effect before the timeout, or if the key has been forgotten, lost or changed
+ *              meanwhile: stored, not stored, or not yet. Each is correct: the store refuses a
+ *              request that arrives after a forget of the key. If a further put returns
+ *              MCDS_EXPIRED, this does not show whether the first put has stored its value
  * Threads:     as mcds_cache_look */
 MCDS_API MCDS_CHECKED int mcds_cache_put(mcds_cache *cache, mcds_cache_claim *claim,
                                          const mcds_bytes *value);
@@ -317,8 +318,9 @@ MCDS_API MCDS_CHECKED int mcds_cache_put_start(mcds_cache *cache, mcds_cache_cla
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the claim is not the caller's
  * Cost:        1
- * Lost reply:  the call reads the key again. MCDS_AMBIGUOUS: the failure is or was stored, or not;
- *              then the claim ends after fill_ms, and the next caller reads the source
+ * Lost reply:  the call reads the key again. MCDS_AMBIGUOUS: the failure is stored, was stored, or
+ *              is not stored. If it is not stored, the claim ends after fill_ms, and the next
+ *              caller reads the source
  * Threads:     as mcds_cache_look */
 MCDS_API MCDS_CHECKED int mcds_cache_fail(mcds_cache *cache, mcds_cache_claim *claim,
                                           mcds_bytes sentence);
@@ -363,8 +365,9 @@ MCDS_API MCDS_CHECKED int mcds_cache_release_start(mcds_cache *cache, mcds_cache
  * A fill that is under way is not stored. Ends a hold of the key.
  * Returns:     MCDS_OK, also if there was no value; MCDS_AMBIGUOUS: see below
  * Cost:        1
- * Lost reply:  the call repeats the request; the earlier one may take effect later, on a hold too.
- *              MCDS_AMBIGUOUS: forgotten, not, or not yet; call again until the result is MCDS_OK */
+ * Lost reply:  the call repeats the request. The earlier request may take effect later, and may
+ *              then also end a hold. MCDS_AMBIGUOUS: forgotten, not forgotten, or not yet; call
+ *              again until the result is MCDS_OK */
 MCDS_API MCDS_CHECKED int mcds_cache_forget(mcds_cache *cache, mcds_bytes key);
 MCDS_API MCDS_CHECKED int mcds_cache_forget_start(mcds_cache *cache, mcds_bytes key,
                                                   mcds_pipeline *pipeline, uint64_t tag);
@@ -388,8 +391,9 @@ MCDS_API MCDS_CHECKED int mcds_cache_expire_start(mcds_cache *cache, mcds_bytes 
  * Returns:     MCDS_OK, also if there was no such value
  *              MCDS_AMBIGUOUS  see below
  * Cost:        1, for any number of values
- * Lost reply:  the call repeats the request; the earlier one may take effect later, on a hold too.
- *              MCDS_AMBIGUOUS: forgotten, not, or not yet; call again until the result is MCDS_OK */
+ * Lost reply:  the call repeats the request. The earlier request may take effect later, and may
+ *              then also end a hold. MCDS_AMBIGUOUS: forgotten, not forgotten, or not yet; call
+ *              again until the result is MCDS_OK */
 MCDS_API MCDS_CHECKED int mcds_cache_forget_tag(mcds_cache *cache, mcds_bytes by);
 MCDS_API MCDS_CHECKED int mcds_cache_forget_tag_start(mcds_cache *cache, mcds_bytes by,
                                                       mcds_pipeline *pipeline, uint64_t tag);
@@ -415,14 +419,17 @@ MCDS_API MCDS_CHECKED int mcds_cache_clear_start(mcds_cache *cache, mcds_pipelin
  *
  * Until the next forget or expire of the key, and for at most hold_ms, no fill is stored. memcached
  * may expire a key up to 2 s early and counts whole seconds, so mcds adds 2 s to the hold and
- * rounds it up. On memcached, the hold of a writer that died therefore ends up to 3 s after
- * hold_ms. The clock of the store measures the hold, because the clocks of the callers may differ.
- * Callers get the present value. If there is none, they wait, and then read the source themselves.
- * If the writer dies before the forget, the value ends with the hold. Only one writer at a time may
- * hold a key: the forget of one writer ends the hold of another. So does a forget or expire that
- * needed more than one try, even after it was acknowledged, if its earlier request arrives late.
- * The forget after the commit also erases what is stored then: only if the writer dies is such an
- * old value shown until its time is over.
+ * rounds the sum up to whole seconds. On memcached, the hold of a writer that died therefore ends
+ * up to 3 s after hold_ms. The clock of the store measures the hold, because the clocks of the
+ * callers may differ. During the hold, callers get the present value. If there is none, they wait,
+ * and then read the source themselves. If the writer dies before the forget, the value ends with
+ * the hold.
+ *
+ * Only one writer at a time may hold a key: the forget of one writer ends the hold of another. If a
+ * forget or expire needed more than one try, its earlier request may arrive late, even after the
+ * call was acknowledged. That request ends the hold, too, and a fill may then store the old value.
+ * The forget after the commit erases this value. If the writer dies before that forget, callers get
+ * the old value until its time is over.
  * Arguments:   hold_ms  longer than the change takes; 3 000 (memcached) or 50 (others) to
  *                       3 600 000
  * Returns:     MCDS_OK
@@ -438,8 +445,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_hold_start(mcds_cache *cache, mcds_bytes ke
 /* Holds all values with a tag, as mcds_cache_hold holds one; end it with mcds_cache_forget_tag.
  * Callers get the present values with this tag. If one is missing, they wait, and then read the
  * source themselves. A fill that began before the hold may be stored; its value, too, ends with
- * the hold. If the writer dies, all values with the tag end with the hold. A forget_tag that needed
- * more than one try may end a hold later, as a forget may.
+ * the hold. If the writer dies, all values with the tag end with the hold. If a forget_tag needed
+ * more than one try, its earlier request may end a later hold, as that of a forget may.
  * Arguments:   by       the tag
  *              hold_ms  longer than the change takes; 3 000 (memcached) or 50 (others) to
  *                       3 600 000

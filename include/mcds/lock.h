@@ -20,9 +20,9 @@ extern "C" {
  * the fence to the resource that the lock protects, and let that resource refuse smaller fences.
  * A server that evicts or restarts can lose a lease. The next holder still gets a larger fence,
  * and the old holder gets MCDS_LOST. The holder may use the lock for lease_ms, less a margin for
- * clocks. memcached may expire a key up to 2 s early and counts whole seconds, so mcds lets a
- * memcached server keep the lease 2 s longer, rounded up to whole seconds. After a crash of the
- * holder, other callers wait up to 3 s more. Source: leases, Gray and Cheriton, SOSP 1989.
+ * clocks. memcached may expire a key up to 2 s early and counts whole seconds. Therefore a
+ * memcached server keeps the lease 2 s longer, rounded up to whole seconds. If the holder crashes,
+ * other callers wait up to 3 s longer. Source: leases, Gray and Cheriton, SOSP 1989.
  *
  * Callers that only read the protected resource share the lock (mcds_lock_acquire_shared). A caller
  * that changes the resource acquires the lock alone (mcds_lock_acquire). The store counts the time
@@ -325,8 +325,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_watch_start(mcds_lock *lock, uint32_t wait_m
  *              MCDS_AMBIGUOUS  see below
  * Cost:        2; 3 if the store cannot compare and delete (classic servers); 1 for a free lock
  * Lost reply:  the call reads the lock again. It returns MCDS_AMBIGUOUS only if the replies to
- *              these reads are lost as well, up to five in all, or the timeout passes before:
- *              broken, not broken, or not yet. It never takes the lock from a holder that
+ *              these reads, up to five in all, are lost as well, or if the timeout passes first:
+ *              broken, not broken, or not yet. The call never takes the lock from a holder that
  *              acquires it after the call */
 MCDS_API int mcds_lock_break(mcds_lock *lock);
 MCDS_API MCDS_CHECKED int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline,

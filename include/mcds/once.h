@@ -44,7 +44,8 @@ extern "C" {
  * Promise: while its claim lives and the store loses nothing, one caller runs the work. All callers
  * get the same result, as long as the store keeps it. If mcds_once_finish returns MCDS_OK, no other
  * caller had a claim of this key since this caller's begin. A caller that dies blocks the key for
- * run_ms, on memcached for up to 3 s more. This holds even if replies are lost or requests arrive late.
+ * run_ms, on memcached for up to 3 s more. All this holds even if replies are lost or requests
+ * arrive late.
  *
  * If a caller dies, the next one runs the work: the work is done at least once. With
  * MCDS_ONCE_STRICT, no caller runs it again: mcds_once_begin returns MCDS_LOST, until somebody has
@@ -190,10 +191,11 @@ MCDS_API MCDS_CHECKED int mcds_once_renew_start(mcds_once *once, mcds_once_run *
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the run has no claim
  * Cost:        1; 3 if the connection has changed since the last call with this run
- * Lost reply:  the call reads the key. MCDS_AMBIGUOUS: stored, not, or not yet. While run->mine is
- *              true, call again with the same result: if the first result was stored, it stays, and
- *              another one is not stored although the call returns MCDS_OK. If run->mine is false,
- *              the claim has ended, and the key does not show whether the result was stored
+ * Lost reply:  the call reads the key. MCDS_AMBIGUOUS: stored, not stored, or not yet. While
+ *              run->mine is true, call again with the same result. If the first call has stored its
+ *              result, a second call with another result does not replace it, but also returns
+ *              MCDS_OK. If run->mine is false, the claim has ended, and the key does not show
+ *              whether the result was stored
  * Threads:     as mcds_once_begin */
 MCDS_API MCDS_CHECKED int mcds_once_finish(mcds_once *once, mcds_once_run *run, int32_t code,
                                            mcds_bytes result);

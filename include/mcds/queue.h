@@ -48,20 +48,21 @@ extern "C" {
  *
  * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a
  * store that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A claim that
- * finds a part lost returns MCDS_LOST, and later claims of the handle pass over the part. One
- * entry lists the parts. If it is lost, each claim and push that reads it returns MCDS_LOST until
- * the queue is dropped, and mcds_queue_made_with does too. mcds_queue_scan and mcds_queue_dead
- * visit the jobs that are kept: drop the queue, and push them again. The keys of parts are made in
+ * finds a part lost returns MCDS_LOST, and later claims of the handle pass over the part. One entry
+ * lists the parts. If it is lost, each claim and push that reads it returns MCDS_LOST until the
+ * queue is dropped, and mcds_queue_made_with does too. mcds_queue_scan and mcds_queue_dead visit
+ * the jobs that are kept: drop the queue, and push them again. The keys of parts are made in
  * advance. If the store has lost the key of a part that no push has used yet, the next push uses
- * the part after it, and no claim or scan reports a loss. If the store has lost the whole queue, for
- * instance because a memcached was restarted, the first call of a handle that has used the queue
- * returns MCDS_LOST and changes nothing. A call that may have changed the lost queue returns
+ * the part after it, and no claim or scan reports a loss. If the store has lost the whole queue,
+ * for instance because a memcached was restarted, the first call of a handle that has used the
+ * queue returns MCDS_LOST and changes nothing. A call that may have changed the lost queue returns
  * MCDS_AMBIGUOUS, and the next call returns MCDS_LOST. Then there is no queue: claims and reads
- * return MCDS_NOT_FOUND, and the next push makes the queue again. If the first call after the loss
- * has a job of a queue that was made since, the job stays held: call again. A new handle reports no
- * loss. If another program has written into the key of a part, reads return MCDS_CORRUPT. A claim
- * that reaches the part returns MCDS_CORRUPT, or MCDS_AMBIGUOUS if it was sent. It does not pass over
- * the part, because the key may be restored from a backup. If the key is deleted, the part is lost.
+ * return MCDS_NOT_FOUND, and the next push makes the queue again. If that first call has a job of a
+ * queue that was made since, the job stays held: call again. A new handle reports no loss. If
+ * another program has written into the key of a part, reads return MCDS_CORRUPT. A claim that
+ * reaches the part returns MCDS_CORRUPT, or MCDS_AMBIGUOUS if its request was sent. The claim does
+ * not pass over the part, because the key may be restored from a backup. If the key is deleted, the
+ * part is lost.
  *
  *     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
  *     mcds_job job = MCDS_JOB_INIT;
@@ -337,12 +338,14 @@ MCDS_API MCDS_CHECKED int mcds_queue_next_start(mcds_queue *queue, uint32_t wait
  * Arguments:   job  in and out; held
  * Returns:     MCDS_OK         done, and no other worker has had the job since it was claimed
  *              MCDS_LOST       the job is done, but the claim had ended, and another worker has
- *                              claimed or done the job since; or a call has begun to make it a dead
- *                              job, which is erased too. Or the store has lost the job. If the job
- *                              is still held, the store has lost an earlier queue: call again
+ *                              claimed or done the job since. Or the job is done, but a call had
+ *                              begun to make it a dead job; the dead job is erased, too. Or the
+ *                              store has lost the job. If `job` is still held, none of this
+ *                              holds: the store has lost an earlier queue. Call again
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty, or of another queue
- *              After MCDS_OK and any other MCDS_LOST the job is empty; else it is held.
+ *              `job` is empty after MCDS_OK and after any other MCDS_LOST. After any other
+ *              result, it is held.
  * Cost:        1. A call that returns MCDS_LOST takes 1 more, in which it erases the job if that
  *              is a dead job
  * Lost reply:  MCDS_AMBIGUOUS: done, or not, or not yet. Call again; MCDS_LOST can then mean that
@@ -367,12 +370,13 @@ MCDS_API MCDS_CHECKED int mcds_queue_again_start(mcds_queue *queue, mcds_job *jo
                                                  uint64_t delay_ms, mcds_pipeline *pipeline,
                                                  uint64_t tag);
 
-/* Extends the claim to visible_ms from now, if it does not last longer. A claim may be extended any
- * number of times; the tries do not change. A claim that has ended can be extended too, if no other
- * worker has claimed the job since.
+/* Extends the claim to visible_ms from now, unless the claim already lasts longer. A claim may be
+ * extended any number of times; the tries do not change. A claim that has ended can be extended,
+ * too, if no other worker has claimed the job since.
  * Arguments:   job  in and out; held
- * Returns:     MCDS_OK         job->deadline_ns is the new deadline, or the old one if that is later
- *              MCDS_LOST       as for mcds_queue_again, also whether `job` is empty then
+ * Returns:     MCDS_OK         job->deadline_ns is the new deadline, or the old one if it is later
+ *              MCDS_LOST       as for mcds_queue_again; `job` is empty or held as for
+ *                              mcds_queue_again
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty, or of another queue
  *              After any other failure the old deadline applies.
@@ -460,8 +464,9 @@ MCDS_API MCDS_CHECKED int mcds_queue_scan_start(mcds_queue *queue, uint64_t limi
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
 /* Visits dead jobs, in no order. A dead job is kept under its old number, so it is kept once,
- * even if two workers find it dead at the same time. If a call of again or next was AMBIGUOUS, or
- * its caller died, a scan may visit the same job until it is done or a later call makes it dead.
+ * even if two workers find it dead at the same time. If an again or a next that makes a job dead is
+ * AMBIGUOUS, or its caller dies, mcds_queue_scan may also visit this job, until the job is done or
+ * a later call makes it dead.
  * Arguments:   limit  largest number of jobs that are visited; 0 = all
  *              visit  as of mcds_queue_scan
  * Returns:     as mcds_queue_scan; MCDS_LOST until the queue is dropped, as for mcds_queue_count

@@ -232,7 +232,8 @@ MCDS_API MCDS_CHECKED int mcds_semaphore_holders_start(mcds_semaphore *semaphore
  *              above_out  the number of those holders, read after the change; NULL is allowed
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such semaphore
- *              MCDS_BUSY       other callers kept changing it until the timeout; not resized
+ *              MCDS_BUSY       other callers kept changing the semaphore until the timeout; not
+ *                              resized
  *              MCDS_AMBIGUOUS  see below
  * Cost:        2; 1 if the number is the same already. One more for above_out. 2 more each time
  *              that another caller changes the number first

@@ -34,9 +34,9 @@ typedef struct mcds_views mcds_views;
 
 /* Sets *views_out to the sum of the views saved for this page in the intervals up to and
  * including upto_slot; 0 if nothing is saved. mcds_views_get calls it for one caller of a page at
- * a time, unless the calls of one get take more than 10 s together. It may take longer than the
- * timeout of the store; a pipeline does nothing else meanwhile. Returns 0 on success. If it
- * returns another number, or the sum is below 0, get returns MCDS_IO. */
+ * a time, unless the calls of one get take more than 10 s together. The callback may take longer
+ * than the timeout of the store. A pipeline does nothing else while the callback runs. Returns 0 on
+ * success. If it returns another number, or the sum is below 0, get returns MCDS_IO. */
 typedef int (*mcds_views_load_cb)(void *context, const char *page, uint64_t upto_slot,
                                   int64_t *views_out);
 /* Stores that this page had `views` views in the interval `slot`. Replaces the number that is
@@ -47,7 +47,8 @@ typedef int (*mcds_views_load_cb)(void *context, const char *page, uint64_t upto
 typedef int (*mcds_views_save_cb)(void *context, const char *page, uint64_t slot,
                                   int64_t views);
 
-/* A result of `save` that ends the flush: it returns MCDS_IO with this number as found_number. */
+/* A result of `save` that ends the flush. The flush then returns MCDS_IO, and found_number of
+ * mcds_last_error is this number. */
 #define MCDS_VIEWS_STOP INT32_MIN
 
 typedef struct mcds_views_options {
@@ -91,8 +92,8 @@ MCDS_API MCDS_CHECKED int mcds_views_made_with(mcds_store *store, const char *na
  * Returns:     MCDS_OK
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_LOST       a part of the list of the interval's pages is gone; not counted
- *              MCDS_BUSY       other callers kept changing a key, or operations of this handle
- *                              use four other intervals until the timeout; not counted
+ *              MCDS_BUSY       other callers kept changing a key, or other operations of this
+ *                              handle used four other intervals until the timeout; not counted
  * Cost:        1, or 2 to 3 for a handle's first view of a page in an interval. One more once a
  *              second, and one more for a handle's first call of any kind
  * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all; not repeated. Before it counts, the
@@ -138,7 +139,8 @@ MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *pa
  *                            write; the other pages are saved
  *              MCDS_LOST     a part of the list of an interval's pages is gone; the other pages
  *                            are saved
- *              MCDS_BUSY     operations of this handle use four other intervals until the timeout
+ *              MCDS_BUSY     other operations of this handle used four other intervals until the
+ *                            timeout
  *              After any failure the next call saves the remaining intervals and pages. It begins
  *              at the first interval that is not wholly saved, and saves all pages from there on
  *              again.

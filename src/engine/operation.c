@@ -77,7 +77,7 @@ void mcds__operation_end_visit(struct mcds__operation *operation)
     int64_t visit_ns = mcds__monotonic_ns(operation->env) - operation->visiting_ns;
     assert(operation->visiting_ns != 0 && visit_ns >= 0);
     operation->visiting_ns = 0;
-    if (operation->deadline_ns > 0) /* 0: its wait was ended */
+    if (operation->deadline_ns > 0) /* 0: the wait of the call was ended */
         operation->deadline_ns += visit_ns;
     if (operation->latest_ns > 0)
         operation->latest_ns += visit_ns;

@@ -151,8 +151,8 @@ static inline void mcds__operation_note_stored(struct mcds__operation *operation
 /* The caller visits a result. A server can invent results without an end, so only the time until
  * the next renewal is the caller's. */
 void mcds__operation_note_visit(struct mcds__operation *operation);
-/* The visit has ended, and the call has not come forward by it: the deadline moves by the time of the
- * visit, and by no more. */
+/* The visit has ended, without progress of the call. The deadline moves only by the duration of
+ * the visit. */
 void mcds__operation_end_visit(struct mcds__operation *operation);
 
 /* mcds__operation_advance, if a request of the batch was not sent or not answered, or if the batch must

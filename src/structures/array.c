@@ -163,7 +163,7 @@ struct array_change {
     mcds_buffer asked;
     size_t remove_at;       /* where in `asked` those to remove begin */
     const mcds_reason *why; /* of a refusal by `decide`; NULL: that of the result */
-    bool finds_none; /* a drop erases the parts of a writer that has died, and no array */
+    bool finds_none;        /* no array: a drop erases the parts of a dead writer */
     struct mcds__record_change record;
 };
 
@@ -319,7 +319,7 @@ static enum mcds__record_decision decide_drop(void *context, const mcds_bytes *o
     const struct mcds__record_load *load = &change->record.load;
     (void)fresh;
     change->finds_none = old == NULL;
-    /* A writer may have died before its first value was whole. Nobody else would erase its parts. */
+    /* A writer may have died while it wrote the first value. Nobody else would erase its parts. */
     bool has_parts = load->is_known && load->value.intent.count > 0;
     return old != NULL || has_parts ? MCDS__RECORD_REMOVE : leave(result, MCDS_NOT_FOUND);
 }

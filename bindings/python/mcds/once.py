@@ -90,7 +90,7 @@ class RunBase(Bound):
 
     def _finish_plan(self, result: Bytes, code: int = 0) -> Plan[None]:
         """Store the result. Lost: the claim has ended, and the result was not stored. After
-        Ambiguous, call again with the same result while the run is mine."""
+        Ambiguous, call again with the same result while `mine` is True."""
         pair = as_bytes(result)
         return Plan(lib.mcds_once_finish, lib.mcds_once_finish_start,
                     (self._opened.handle, self._run, as_integer(code, "code"), pair), take_none, pair)

@@ -240,8 +240,8 @@ class QueuePlans(Structure):
                     (self._opened.handle, job._job, as_ms(delay, "delay")), take_none, job)
 
     def _longer(self, job: JobBase) -> Plan[None]:
-        """Extend the claim to `visible` from now, if it does not last longer. Lost: it had ended. Invalid:
-        nothing is held, or the job is of another queue."""
+        """Extend the claim to `visible` from now, unless it already lasts longer. Lost: the claim had
+        ended. Invalid: nothing is held, or the job is of another queue."""
         check_type(job, JobBase, "job")
         return Plan(lib.mcds_queue_longer, lib.mcds_queue_longer_start,
                     (self._opened.handle, job._job), take_none, job)
@@ -311,10 +311,11 @@ def is_same(job: Any, other: Any) -> bool:
 
 
 class Job(JobBase):
-    """A claim of one job. At the end of a with block it is done, or, after an exception, given back.
+    """A claim of one job. The end of a with block reports the job done or, after an exception, gives it back.
 
     If `done`, `again` or `longer` raises Lost and the job is still held, nothing was changed: the call has reported
-    that the store had lost an earlier queue of this name. Call again; the end of a with block does."""
+    that the store had lost an earlier queue of this name. Repeat the call. The end of a with block repeats it by
+    itself."""
 
     def done(self) -> None:
         """Report that the job is done. Lost: it is done, but the claim had ended before. If it has
@@ -327,8 +328,8 @@ class Job(JobBase):
         planned(QueuePlans._again, self._plans, (self, delay), {}).wait()
 
     def longer(self) -> None:
-        """Extend the claim to `visible` from now, if it does not last longer. Lost: it had ended. Invalid:
-        nothing is held, or the job is of another queue."""
+        """Extend the claim to `visible` from now, unless it already lasts longer. Lost: the claim had
+        ended. Invalid: nothing is held, or the job is of another queue."""
         planned(QueuePlans._longer, self._plans, (self,), {}).wait()
 
     def __enter__(self) -> "Job":
@@ -371,8 +372,8 @@ class AioJob(JobBase):
         return self._plans._runner._start(planned(QueuePlans._again, self._plans, (self, delay), {}))
 
     def longer(self) -> Any:
-        """Extend the claim to `visible` from now, if it does not last longer. Lost: it had ended. Invalid:
-        nothing is held, or the job is of another queue."""
+        """Extend the claim to `visible` from now, unless it already lasts longer. Lost: the claim had
+        ended. Invalid: nothing is held, or the job is of another queue."""
         return self._plans._runner._start(planned(QueuePlans._longer, self._plans, (self,), {}))
 
     async def __aenter__(self) -> "AioJob":

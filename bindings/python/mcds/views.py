@@ -17,13 +17,14 @@ from .plan import (Bytes, Plan, Seconds, Structure, as_short_option_ms, awaited,
 
 #: What the library says of `load` or `save`: the number is that of Callback.failed.
 FAILED = re.compile(r"the program's (load|save) callback has failed(: it returned -?\d+)?")
-#: And its cause in an error.
+#: The cause of the error with this text.
 FAILED_CAUSE = "CALLBACK_FAILED"
 #: Ends a flush.
 STOP: int = lib.MCDS_VIEWS_STOP
 #: The largest number of an exception.
 NUMBER_MAX = (1 << 31) - 1
-#: Exceptions that are kept beyond one for each call. A flush may raise one for each of a million pages.
+#: How many exceptions are kept in addition to one for each call. In a flush, `save` may raise one for each of a
+#: million pages.
 SPARE = 1000
 
 #: load(page, upto_slot): the sum of the views saved for the page up to and including that slot
@@ -33,12 +34,13 @@ Save = Callable[[bytes, int, int], None]
 
 
 class Call:
-    """A call that runs a function of the program, until it has finished."""
+    """A call that has begun and has not finished. It runs a function of the program."""
 
 
 class Callback:
-    """A function of the program, and what it has raised. The callback returns the number of the exception, and the call
-    fails with this number: in a pipeline or an event loop, one thread runs several calls at once. After an interrupt it
+    """A function of the program, and the exceptions that it has raised. The callback of the library returns the number
+    of the exception, and the call fails with this number. The number shows which exception belongs to which call,
+    because one thread of a pipeline or an event loop runs several calls at once. After an interrupt the callback
     returns STOP, which ends a flush."""
 
     def __init__(self, call: Callable[..., Any]) -> None:
@@ -46,7 +48,7 @@ class Callback:
         self._calls: "weakref.WeakSet[Call]" = weakref.WeakSet()
         self._numbers = itertools.count()
         self._raised: Dict[int, BaseException] = {}
-        #: Interrupts, with their threads.
+        #: Interrupts, each with the thread in which it was raised.
         self._ending: Dict[int, Tuple[int, BaseException]] = {}
 
     def begin(self) -> Call:
@@ -60,8 +62,8 @@ class Callback:
         self._forget()
 
     def _forget(self) -> None:
-        """If no call is left, forget what no call has raised: a flush raises only what the first page has caused. Another
-        thread may begin a call meanwhile."""
+        """If no call is left, forget the exceptions that no call has raised: a flush raises only that of the first
+        page. Another thread may begin a call meanwhile."""
         raised, ending = list(self._raised), list(self._ending)
         if not self._calls:
             for number in raised:
@@ -70,19 +72,19 @@ class Callback:
                 self._ending.pop(number, None)
 
     def failed(self, error: BaseException) -> int:
-        """What the callback returns."""
+        """Keep the exception, and return the number that the callback returns."""
         number = next(self._numbers) % NUMBER_MAX + 1
         if len(self._raised) < len(self._calls) + SPARE:
             self._raised[number] = error
         return number
 
     def interrupted(self, error: BaseException) -> int:
-        """The same after an interrupt."""
+        """Keep the interrupt, and return the number that the callback returns."""
         self._ending[next(self._numbers)] = threading.get_ident(), error
         return STOP
 
     def take(self, error: Error) -> Optional[BaseException]:
-        """What the function has raised in the call that has failed with this error."""
+        """The exception that the function has raised in the call that has failed with this error."""
         if error.cause != FAILED_CAUSE:
             return None
         if error.found_number != STOP:

@@ -123,8 +123,9 @@ enum mcds__step mcds__cache_look_ask_read(struct mcds__cache_look *look,
     return look_ask(look, operation, MCDS__CACHE_LOOK_READ);
 }
 
-/* A claim of the item by this call that is there already keeps its id when it is written again: the
- * look may end with it before that write arrives. Any other claim gets an id of its own. */
+/* If this call has already claimed the item, the claim keeps its id when it is written again: the
+ * look may return this claim before the second write arrives. Any other claim gets an id of its
+ * own. */
 static uint64_t look_choose_id(struct mcds__cache_look *look, const mcds_env *env,
                                uint64_t base_id)
 {

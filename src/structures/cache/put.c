@@ -409,8 +409,8 @@ static enum mcds__step put_take_renewed(struct mcds__cache_put *put,
                                  : put_finish_renewed(put, operation);
 }
 
-/* Whether the claim to refresh may have ended with a write that did not replace the item. Another
- * caller may have a claim since. */
+/* Whether a write may have ended the claim to refresh without replacing the item. Another caller
+ * may have got a claim since. */
 static bool put_may_have_freed(const struct mcds__cache_put *put)
 {
     const mcds_outcome outcome = put->requests[1].reply.outcome;

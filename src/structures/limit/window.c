@@ -61,8 +61,8 @@ struct limit_window {
     bool adds;                                    /* an increment cannot create its number */
     bool has_failed;                              /* the store has refused: the result */
     bool has_counted[NUMBERS];                    /* the number has these tokens */
-    bool wants_value; /* for the caller or the handle: the slots of the own block are read */
-    bool is_exact;    /* they were; otherwise its times may be too long */
+    bool wants_value; /* the caller or handle needs the value: read the slots of its block */
+    bool is_exact;    /* these slots were read; if not, the times may be too long */
     int64_t now_ms;
     uint64_t changes; /* of the handle, when it began */
     uint64_t slot;
@@ -282,7 +282,7 @@ static enum mcds__step window_finish(struct limit_window *call, int result)
                                           .asked_ns = call->base.sent_ns,
                                           .changes = call->changes,
                                           .value = call->value};
-    if (call->is_exact) /* or the handle would refuse what the store lets pass */
+    if (call->is_exact) /* otherwise the handle could refuse a take that the store accepts */
         mcds__remembered_note(call->limit->remembered, identity, &refusal);
     mcds__refusals_note(&call->limit->refusals, identity,
                         call->now_ms + (int64_t)call->value.retry_ms, call->stage == LOOKING);

@@ -26,7 +26,7 @@ struct once_end {
         kind; /* of the value that it writes: RUNNING renews, DONE finishes, FREE abandons */
     uint8_t stage;
     uint8_t writes;
-    bool doubt; /* the reply to a write that ends the claim was lost, also in an earlier call */
+    bool doubt; /* this or an earlier call has lost the reply to a write that ends the claim */
     bool is_renewed; /* and its token is to be read */
     int64_t until_ms;
     uint64_t ttl_ms;
@@ -52,8 +52,8 @@ static enum mcds__step once_end_finish(struct once_end *call, int result)
                                    result == MCDS_OK ? NULL : MCDS__WHY(RUN_OVER));
 }
 
-/* The key holds nothing of this run, so the claim has ended. A write in doubt may have been applied
- * before: another caller may have got the result, which the store has lost since. */
+/* The key contains nothing of this run, so the claim has ended. A write in doubt may have been
+ * applied before that. Another caller may then have got the result before the store lost it. */
 static enum mcds__step take_gone(struct once_end *call)
 {
     int result = MCDS_LOST;

@@ -1,9 +1,9 @@
 /* Queue: make a job that was claimed too often a dead job.
  *
- *   MARK   the job is dying: a done of any later claim erases the copy too. Another claim has followed,
- *          or the job is done: nothing more
- *   COPY   it to a dead job
- *   DONE   the job itself
+ *   MARK   the job as dying: a done of any later claim then erases the copy too. If another
+ *          claim has followed, or the job is done, stop here
+ *   COPY   the job to a dead job
+ *   DONE   remove the job
  *
  * If this client dies before the DONE, the next worker that claims the job does the same. */
 #include <assert.h>

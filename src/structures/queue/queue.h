@@ -76,8 +76,8 @@ struct mcds_queue {
     int64_t look_ns[MCDS__QUEUE_WINDOW];
 };
 
-/* When the holder of a claim must stop that was asked for at begun_ns. The time of its record is
- * in whole ms, rounded down, so the claim ends up to 1 ms earlier for others. */
+/* The time at which the holder of a claim must stop, if its call began at begun_ns. The time
+ * of the record is in whole ms, rounded down. So the claim ends up to 1 ms earlier for others. */
 static inline int64_t mcds__queue_deadline_ns(const mcds_queue *queue, int64_t begun_ns)
 {
     return begun_ns + ((int64_t)queue->visible_ms - 1) * NS_PER_MS;

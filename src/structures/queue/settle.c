@@ -3,9 +3,9 @@
  *   ORDER    done, again or longer                           changed: done
  *   RECORD   a done found no claim of its own: the job is, or becomes, a dead job (dead.c)
  *
- * An again of the last try buries the job:
+ * An again of the last try makes the job a dead job:
  *
- *   ORDER    die: each done that follows erases the copy too
+ *   ORDER    die: each later done also erases the copy
  *   READ     the bytes of the job
  *   BURY     copy them to a dead job
  *   REMOVE   the job */
@@ -72,8 +72,8 @@ static enum mcds__step settle_lose(struct queue_settle *settle)
                                                         : MCDS__WHY(CLAIM_ENDED));
 }
 
-/* The call has found that the store has lost the whole queue, and the job is of the one that was made
- * since: the order has not reached it. */
+/* Whether the call has found that the store has lost an earlier queue, and the job is of the
+ * queue that was made since. The order has not changed this job. */
 static bool is_of_later_queue(const struct queue_settle *settle)
 {
     return mcds__queue_has_vanished(&settle->work, &settle->base) &&
@@ -187,8 +187,8 @@ static enum mcds__step settle_take_bury(struct queue_settle *settle)
     return settle_ask(settle, SETTLE_REMOVE, begin_order(settle, MCDS__JOBS_DONE, 0));
 }
 
-/* The job is dead, and it is removed. After a failure it is dead, and claimed as well: its done
- * erases both. */
+/* The job was copied to a dead job, and is now removed. If the removal has failed, the job is
+ * both a dead job and claimed: its done erases both. */
 static enum mcds__step take_remove(struct queue_settle *settle)
 {
     enum mcds__step step = mcds__queue_step_update(&settle->work, &settle->base);

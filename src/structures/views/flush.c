@@ -242,7 +242,7 @@ static void save_page(struct views_flush *flush, const char *page, int64_t numbe
                            flush->refusing_ns >= mcds__store_timeout_ns(operation->store));
     struct views_failure failure = {MCDS_IO, MCDS__WHY(SAVE_FAILED), NULL, found, {0, ""}};
     fail_page(flush, page, failure);
-    if (found == MCDS_VIEWS_STOP) /* the caller is told why the other pages are not saved */
+    if (found == MCDS_VIEWS_STOP) /* the error then says why the other pages are not saved */
         flush->failure = failure;
 }
 

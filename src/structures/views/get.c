@@ -248,7 +248,7 @@ static enum mcds__step give_claim(struct views_get *get)
     return mcds__operation_ask(&get->base, get->requests, 1);
 }
 
-/* Calls load, whose time does not count. False: it has failed. */
+/* Calls load; its time does not count against the timeout. False: load has failed. */
 static bool ask_database(struct views_get *get, uint64_t upto, int64_t *views_out)
 {
     assert(get->page[0] != '\0');

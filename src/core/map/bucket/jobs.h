@@ -7,7 +7,7 @@
  *   DONE    remove a job, even if another worker holds it
  *   AGAIN   end a claim; the job is due after a delay, or at once
  *   LONGER  extend a claim; it never ends earlier
- *   DIE     extend a claim of a job of which a copy is made: a dead job
+ *   DIE     extend a claim, and mark its job as dying: a client copies the job to a dead job
  *   FORGET  let the entry of a part that is closed and has no jobs expire after a day
  *   RAISE   the numbers of the first and of the last part, which are an entry of their own
  *
@@ -17,8 +17,8 @@
  * length of the claim. Both are compared only with the time of the record of the next claim. So a
  * clock that is ahead affects only the records of its own client. Each claim of a job raises its
  * tries. The number of the job and its tries are the receipt of the claim. Only DONE affects a newer
- * claim. A DONE or a CLAIM that ends a dying job has the same result as one with an old receipt: the
- * client must also erase the dead job.
+ * claim. If a DONE or a CLAIM ends a dying job, its result is that of an old receipt: the client
+ * must also erase the dead job.
  *
  *   value of a part: state u8 (1 open, 2 closed) | next number, 6 bytes | job*
  *   job:             number, 6 bytes | tries u16 | state u8 (1 claimed, 2 dying) | time in ms, 6 bytes | length u32

@@ -327,8 +327,8 @@ static bool claim_job(struct order *order)
     return claim_due(order, ms, flag);
 }
 
-/* AGAIN, LONGER or DIE: the claim of the receipt ends, or ends later. It does not end earlier than before,
- * because its worker works until then. */
+/* AGAIN ends the claim of the receipt. LONGER and DIE let the claim end later, and never earlier
+ * than before, because its worker works until then. */
 static bool move_job(struct order *order, const struct mcds__jobs_receipt *receipt,
                      enum mcds__jobs_order what)
 {
