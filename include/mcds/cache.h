@@ -354,7 +354,7 @@ MCDS_API MCDS_CHECKED int mcds_cache_renew_start(mcds_cache *cache, mcds_cache_c
  *              MCDS_INVALID    the claim is not the caller's
  * Cost:        1
  * Lost reply:  the call reads the key again. MCDS_AMBIGUOUS: given back or not; the claim ends
- *              after fill_ms in any case
+ *              after fill_ms in any case. MCDS_OK can then also mean that it was over before
  * Threads:     as mcds_cache_look */
 MCDS_API int mcds_cache_release(mcds_cache *cache, mcds_cache_claim *claim);
 MCDS_API MCDS_CHECKED int mcds_cache_release_start(mcds_cache *cache, mcds_cache_claim *claim,

@@ -211,7 +211,7 @@ MCDS_API MCDS_CHECKED int mcds_once_finish_start(mcds_once *once, mcds_once_run 
  *              MCDS_INVALID    the run is empty
  * Cost:        1; 3 if the connection has changed since the last call with this run
  * Lost reply:  the call reads the key. MCDS_AMBIGUOUS: given back, not, or not yet; call again,
- *              or let the claim end
+ *              or let the claim end. MCDS_OK can then also mean that the claim had ended before
  * Threads:     as mcds_once_begin */
 MCDS_API MCDS_CHECKED int mcds_once_abandon(mcds_once *once, mcds_once_run *run);
 MCDS_API MCDS_CHECKED int mcds_once_abandon_start(mcds_once *once, mcds_once_run *run,

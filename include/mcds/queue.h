@@ -379,7 +379,9 @@ MCDS_API MCDS_CHECKED int mcds_queue_again_start(mcds_queue *queue, mcds_job *jo
  *                              mcds_queue_again
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty, or of another queue
- *              After any other failure the old deadline applies.
+ *              After any other failure the old deadline applies. The deadline of a job that
+ *              mcds_job_load has read is not known before: then MCDS_OK gives visible_ms from
+ *              now, although the claim may last longer
  * Cost:        1
  * Lost reply:  MCDS_AMBIGUOUS: extended or not. The caller must assume the old deadline, and may
  *              call again before it

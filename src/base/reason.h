@@ -40,8 +40,7 @@
     X(SERVER_FULL_FOR_IT, STORE_FULL,                                                          \
       "the store has no memory for it; cache_memlimit gives a memcached more while it runs")   \
     X(OTHERS_MAKE_IT, CONTENDED, "others are making it")                                       \
-    X(DROPPED, GONE,                                                                           \
-      "it was dropped by another, or the store has lost it; the next change makes it again")   \
+    X(DROPPED, GONE, "it was dropped by another, or the store has lost it; the next change makes it again")   \
     X(PART_GONE, GONE,                                                                         \
       "a part of it is gone: the store was restarted or flushed, or it evicts; drop it to "    \
       "begin again")                                                                           \
@@ -386,6 +385,7 @@
     X(LOADING, CONTENDED, "another caller has not finished reading the database")              \
     X(BASE_CHANGES, CONTENDED, "its base changes again and again")                             \
     X(LOAD_FAILED, CALLBACK_FAILED, "the program's load callback has failed")                  \
+    X(LOAD_BELOW_0, CALLBACK_FAILED, "the program's load callback has given a sum below 0")    \
     X(CHANGE_REFUSED, CALLBACK_FAILED, "the program's change callback has refused the change") \
     X(ANSWER_BROKE_OFF, CONNECTION_CLOSED, "the answer broke off")                             \
     X(LISTING_BUSY, CONTENDED, "the server is listing its keys for another client; try again") \

@@ -89,6 +89,15 @@ static int open_without_random(struct world *world)
 #endif
 }
 
+static int load_below_0(void *context, const char *page, uint64_t upto_slot, int64_t *views)
+{
+    (void)context;
+    (void)page;
+    (void)upto_slot;
+    *views = -7;
+    return 0;
+}
+
 static int refuse_to_load(void *context, const char *page, uint64_t upto_slot, int64_t *views)
 {
     (void)context, (void)page, (void)upto_slot, (void)views;
@@ -125,6 +134,20 @@ static int get_without_a_database(struct world *world)
 {
     int64_t value;
     mcds_views *views = open_views(world);
+    int result = mcds_views_get(views, "page", &value);
+    mcds_views_close(views);
+    return result;
+}
+
+static int get_below_0(struct world *world)
+{
+    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views *views;
+    int64_t value;
+    options.load = load_below_0;
+    options.save = refuse_to_save;
+    open_memory(world);
+    MUST_DO(mcds_views_open(world->store, "v", &options, &views));
     int result = mcds_views_get(views, "page", &value);
     mcds_views_close(views);
     return result;
@@ -221,6 +244,14 @@ static const struct row rows[] = {
       .found = "3",
       .found_number = 3},
      "views 'v': get: the program's load callback has failed: it returned 3"},
+    {get_below_0,
+     {.result = MCDS_IO,
+      .cause = MCDS_CAUSE_CALLBACK_FAILED,
+      .noun = "views",
+      .name = "v",
+      .verb = "get",
+      .found = "0"},
+     "views 'v': get: the program's load callback has given a sum below 0"},
     {refuse_a_change,
      {.result = MCDS_TIMEOUT,
       .cause = MCDS_CAUSE_CALLBACK_FAILED,

@@ -47,6 +47,7 @@ void put_costly(struct suite *suite, struct cached *c, mcds_cache *cache, int64_
 void a_claim_has_one_owner(struct suite *suite);
 void a_claim_ends_once(struct suite *suite);
 void a_claim_is_renewed(struct suite *suite);
+void an_ended_claim_to_refresh_is_told(struct suite *suite);
 void who_waits_gets_the_value(struct suite *suite);
 void a_claim_ends_by_itself(struct suite *suite);
 void costly_values_are_filled_early(struct suite *suite);
@@ -54,7 +55,7 @@ void looks_do_not_hasten_a_fill(struct suite *suite);
 void an_early_claim_outlives_its_value(struct suite *suite);
 void a_claim_keeps_its_value_in_the_store(struct suite *suite);
 void a_renewal_keeps_the_value_in_the_store(struct suite *suite);
-void a_claim_to_refresh_ends_with_its_value(struct suite *suite);
+void an_ended_claim_to_refresh_is_told(struct suite *suite);
 void a_claim_of_another_value_is_replaced(struct suite *suite);
 void a_failure_outlives_its_value(struct suite *suite);
 void a_failure_stays_when_the_value_is_gone(struct suite *suite);

@@ -67,6 +67,42 @@ void a_claim_is_renewed(struct suite *suite)
 }
 
 /* A claim that is released within the wait is taken over; one that stays is not. */
+enum ending { FORGOTTEN, EXPIRED, HELD, ENDINGS };
+
+/* A value "k", which is to be filled again: the claim is ours. Then the other handle ends it. */
+static void end_refresh(struct suite *suite, struct cached *c, enum ending ending)
+{
+    claim_key(suite, c);
+    CHECK(MCDS_OK, suite, mcds_cache_put, c->mine, &c->claim, &key_k);
+    CHECK(MCDS_OK, suite, mcds_cache_expire, c->mine, key_k);
+    CHECK(MCDS_OK, suite, mcds_cache_look, c->mine, key_k, NULL, 0, 0, &c->value, &c->claim);
+    assert_true(c->claim.mine && c->claim.refreshes);
+    if (ending == FORGOTTEN)
+        CHECK_OTHER(MCDS_OK, suite, mcds_cache_forget, c->theirs, key_k);
+    else if (ending == EXPIRED)
+        CHECK_OTHER(MCDS_OK, suite, mcds_cache_expire, c->theirs, key_k);
+    else
+        CHECK_OTHER(MCDS_OK, suite, mcds_cache_hold, c->theirs, key_k, 10000);
+}
+
+void an_ended_claim_to_refresh_is_told(struct suite *suite)
+{
+    struct cached c;
+    mcds_cache_options options = MCDS_CACHE_OPTIONS_INIT;
+    options.stale_ms = 600000;
+    for (enum ending ending = FORGOTTEN; ending < ENDINGS; ending++) {
+        open_cached(suite, &c, &options);
+        end_refresh(suite, &c, ending);
+        CHECK(MCDS_EXPIRED, suite, mcds_cache_fail, c.mine, &c.claim, mcds_text("no"));
+        assert_false(c.claim.mine);
+        close_cached(&c);
+        open_cached(suite, &c, &options);
+        end_refresh(suite, &c, ending);
+        CHECK(MCDS_EXPIRED, suite, mcds_cache_release, c.mine, &c.claim);
+        close_cached(&c);
+    }
+}
+
 void who_waits_gets_the_value(struct suite *suite)
 {
     mcds_cache_options options = MCDS_CACHE_OPTIONS_INIT;

@@ -9,6 +9,7 @@
 #ifndef MCDS_STRUCTURES_CACHE_CACHE_H
 #define MCDS_STRUCTURES_CACHE_CACHE_H
 
+#include "base/environment.h"
 #include "mcds.h"
 #include "structures/cache/format/generation.h"
 #include "structures/cache/format/item.h"
@@ -53,6 +54,13 @@ struct mcds__key mcds__cache_key(const struct mcds__key *begin, const char *suff
 static inline uint64_t mcds__cache_lease_ms(const mcds_cache *cache, uint64_t ms)
 {
     return ms + cache->ttl_early_ms;
+}
+
+/* When the owner of a claim that was asked for at asked_ns must stop. Other callers see its end in
+ * whole milliseconds, rounded down. */
+static inline int64_t mcds__cache_until_ns(const mcds_cache *cache, int64_t asked_ns)
+{
+    return asked_ns + ((int64_t)cache->fill_ms - 1) * NS_PER_MS;
 }
 /* The ttl of an item that is shown until then. It is longer by the time of a claim: one that was
  * taken at the last moment ends before the item, so all callers find it. */

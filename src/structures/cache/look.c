@@ -301,7 +301,7 @@ static enum mcds__step look_refresh(struct mcds__cache_look *look,
     assert(look->sight.item.id == look->base_id);
     look_fill_claim(look, operation, id, cas);
     look->claim->refreshes = true;
-    look->claim->until_ns = look->asked_ns + (int64_t)look->cache->fill_ms * NS_PER_MS;
+    look->claim->until_ns = mcds__cache_until_ns(look->cache, look->asked_ns);
     look->claim->base_id = look->base_id;
     look->claim->base_cas[0] = look->sight.cas.unique;
     look->claim->base_cas[1] = look->sight.cas.connection;

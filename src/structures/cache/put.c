@@ -7,9 +7,6 @@
 #include "base/environment.h"
 #include "base/hash/crc32c.h"
 
-/* Longest time after a failure. */
-#define FAILED_MS_MOST 60000
-
 /* How often one call writes: again after a change of the connection, or a lost reply. */
 #define WRITES_MAX 10
 
@@ -20,94 +17,6 @@ void mcds__cache_put_free(struct mcds__cache_put *put, const mcds_env *env)
     mcds__cache_transfer_free(&put->transfer, env);
     mcds__buffer_free(&put->bytes);
     mcds__buffer_free(&put->kept);
-}
-
-/* Whether the claim itself is changed, and not the item that it protects. A failure to fill a value
- * whose time is over replaces it: nobody gets the value, and the store keeps the failure longer. */
-static bool put_changes_claim(const struct mcds__cache_put *put)
-{
-    switch (put->end) {
-    case MCDS__CACHE_END_VALUE:
-    case MCDS__CACHE_END_NOTHING:
-        return false;
-    case MCDS__CACHE_END_FAILED:
-        return put->claim->state != MCDS_CACHE_MISSING;
-    default:
-        return true;
-    }
-}
-
-/* Shortened at random, so that values that were filled together do not end together. */
-static uint64_t put_jitter_ms(const struct mcds__cache_put *put, uint64_t ttl_ms,
-                              const mcds_env *env)
-{
-    uint64_t most = ttl_ms / 100 * put->cache->jitter + ttl_ms % 100 * put->cache->jitter / 100;
-    assert(most < ttl_ms || ttl_ms == 0);
-    return most > 0 ? ttl_ms - mcds__random_u64(env) % (most + 1) : ttl_ms;
-}
-
-static void put_set_times(struct mcds__cache_put *put, struct mcds__cache_item *item,
-                          const mcds_env *env)
-{
-    const mcds_cache *cache = put->cache;
-    int64_t now_ms = mcds__wall_ms(env);
-    int64_t cost_ms = (mcds__monotonic_ns(env) - put->claim->began_ns) / NS_PER_MS;
-    uint64_t ttl_ms = put->end == MCDS__CACHE_END_NOTHING ? cache->nothing_ms : cache->ttl_ms;
-    item->cost_ms = cost_ms < 0 ? 0 : cost_ms < UINT32_MAX ? (uint32_t)cost_ms : UINT32_MAX;
-    item->fresh_till_ms = now_ms + (int64_t)put_jitter_ms(put, ttl_ms, env);
-    item->shown_till_ms = item->fresh_till_ms + (int64_t)cache->stale_ms;
-    put->ttl_ms = mcds__cache_keep_ms(cache, item->shown_till_ms, now_ms);
-}
-
-/* Each failure in succession doubles the time. The store keeps the number of failures a little
- * longer than that time. */
-static void put_set_failure(struct mcds__cache_put *put, struct mcds__cache_item *item,
-                            const mcds_env *env)
-{
-    uint8_t failures = put->claim->failures;
-    assert(put->end == MCDS__CACHE_END_FAILED && put->cache->failed_ms <= FAILED_MS_MOST);
-    uint64_t wait_ms = put->cache->failed_ms;
-    for (uint8_t i = 0; i < failures && wait_ms < FAILED_MS_MOST; i++)
-        wait_ms *= 2;
-    if (wait_ms > FAILED_MS_MOST)
-        wait_ms = FAILED_MS_MOST;
-    item->failures = failures < UINT8_MAX ? failures + 1 : failures;
-    item->fresh_till_ms = mcds__wall_ms(env) + (int64_t)wait_ms;
-    item->value = put->value;
-    if (item->value.length > MCDS__CACHE_SENTENCE_MAX)
-        item->value.length = MCDS__CACHE_SENTENCE_MAX;
-    put->ttl_ms = mcds__cache_lease_ms(put->cache, 2 * wait_ms + MCDS__CACHE_SPARE_MS);
-}
-
-static void put_fill_item(struct mcds__cache_put *put, struct mcds__cache_item *item,
-                          const mcds_env *env)
-{
-    const mcds_cache_claim *claim = put->claim;
-    static const enum mcds__cache_kind kinds[] = {MCDS__CACHE_VALUE, MCDS__CACHE_NOTHING,
-                                                  MCDS__CACHE_FAILED, MCDS__CACHE_FAILED,
-                                                  MCDS__CACHE_FILLING};
-    *item = (struct mcds__cache_item){
-        .kind = kinds[put->end], .id = put->id, .made_ms = claim->made_ms};
-    if (claim->refreshes && put_changes_claim(put))
-        item->base_id = claim->base_id;
-    item->generation = claim->generation;
-    item->tag_count = claim->tag_count;
-    item->tags = (mcds_bytes){claim->tags, claim->tags_length};
-    switch (put->end) {
-    case MCDS__CACHE_END_FAILED:
-        put_set_failure(put, item, env);
-        return;
-    case MCDS__CACHE_END_FREE:
-        put->ttl_ms = MCDS__CACHE_FREE_MS;
-        return;
-    case MCDS__CACHE_END_RENEW:
-        item->failures = claim->failures;
-        put->ttl_ms = mcds__cache_lease_ms(put->cache, put->cache->fill_ms);
-        item->fresh_till_ms = mcds__wall_ms(env) + put->cache->fill_ms;
-        return;
-    default:
-        put_set_times(put, item, env);
-    }
 }
 
 static enum mcds__step put_finish(struct mcds__cache_put *put,
@@ -145,6 +54,12 @@ static mcds_request put_free_claim(struct mcds__cache_put *put, const mcds_env *
     };
 }
 
+/* A claim to refresh is over when its item is gone, which the claim itself does not show. */
+static bool put_asks_base(const struct mcds__cache_put *put)
+{
+    return put->claim->refreshes && mcds__cache_put_changes_claim(put);
+}
+
 static enum mcds__step put_ask_write(struct mcds__cache_put *put,
                                      struct mcds__operation *operation)
 {
@@ -160,11 +75,11 @@ static enum mcds__step put_ask_write(struct mcds__cache_put *put,
         .route = mcds__key_bytes(&put->item_key),
         .cas = put->cas,
     };
-    put->frees = put->claim->refreshes && !put_changes_claim(put) &&
+    put->frees = put->claim->refreshes && !mcds__cache_put_changes_claim(put) &&
                  put->claim->cas[1] == put->cas.connection;
     if (put->frees)
         put->requests[count++] = put_free_claim(put, operation->env);
-    if (put->claim->refreshes && put->end == MCDS__CACHE_END_RENEW)
+    if (put_asks_base(put))
         put->requests[count++] = (mcds_request){.command = MCDS_GET,
                                                 .options = MCDS_WANT_TTL,
                                                 .key = mcds__key_bytes(&put->item_key)};
@@ -189,7 +104,7 @@ static enum mcds__step put_write_item(struct mcds__cache_put *put,
                                       struct mcds__operation *operation)
 {
     struct mcds__cache_item item;
-    put_fill_item(put, &item, operation->env);
+    mcds__cache_put_fill(put, &item, operation->env);
     if (put->end == MCDS__CACHE_END_VALUE && put->transfer.pieces.length > 0) {
         item.kind = MCDS__CACHE_PIECES;
         item.pieces = put->transfer.pieces;
@@ -209,8 +124,8 @@ static void put_choose(struct mcds__cache_put *put, const mcds_env *env)
     const mcds_cache *cache = put->cache;
     put->item_key = mcds__cache_key(&cache->items, claim->suffix, claim->suffix_length);
     put->refresh_key = mcds__cache_key(&cache->refreshes, claim->suffix, claim->suffix_length);
-    bool is_item = !claim->refreshes || !put_changes_claim(put);
-    bool is_base = claim->refreshes && !put_changes_claim(put);
+    bool is_item = !claim->refreshes || !mcds__cache_put_changes_claim(put);
+    bool is_base = claim->refreshes && !mcds__cache_put_changes_claim(put);
     put->key = is_item ? put->item_key : put->refresh_key;
     put->cas = is_base ? (mcds_cas_token){claim->base_cas[0], claim->base_cas[1]}
                        : (mcds_cas_token){claim->cas[0], claim->cas[1]};
@@ -222,8 +137,8 @@ static void put_choose(struct mcds__cache_put *put, const mcds_env *env)
 /* The id of what may be replaced. */
 static uint64_t put_expected_id(const struct mcds__cache_put *put)
 {
-    return put->claim->refreshes && !put_changes_claim(put) ? put->claim->base_id
-                                                            : put->claim->id;
+    return put->claim->refreshes && !mcds__cache_put_changes_claim(put) ? put->claim->base_id
+                                                                        : put->claim->id;
 }
 
 /* Whether nothing may be stored. The item that is to be filled again does not show that the claim
@@ -234,7 +149,7 @@ static bool put_is_over(const struct mcds__cache_put *put, const mcds_env *env)
     if (put->end == MCDS__CACHE_END_VALUE || put->end == MCDS__CACHE_END_NOTHING)
         if (!claim->stores)
             return true;
-    return claim->refreshes && !put_changes_claim(put) &&
+    return claim->refreshes && !mcds__cache_put_changes_claim(put) &&
            mcds__monotonic_ns(env) >= claim->until_ns;
 }
 
@@ -315,7 +230,7 @@ static enum mcds__step put_finish_renewed(struct mcds__cache_put *put,
 {
     assert(put->end == MCDS__CACHE_END_RENEW);
     put->is_renewed = true;
-    put->claim->until_ns = put->asked_ns + (int64_t)put->cache->fill_ms * NS_PER_MS;
+    put->claim->until_ns = mcds__cache_until_ns(put->cache, put->asked_ns);
     return put->claim->cas[1] == 0 ? put_ask_check(put, operation)
                                    : put_finish(put, operation, MCDS_OK);
 }
@@ -349,20 +264,30 @@ static enum mcds__step put_ask_keep(struct mcds__cache_put *put,
     return mcds__operation_ask_repeatable(operation, put->requests, 1);
 }
 
+/* Whether the reply to the get of the item shows that it is not the one which the claim names. */
+static bool put_lacks_base(const struct mcds__cache_put *put, struct mcds__operation *operation,
+                           struct mcds__cache_item *item_out)
+{
+    const mcds_request *base = &put->requests[1];
+    assert(put->stage == PUT_WRITE && base->command == MCDS_GET);
+    if (base->reply.outcome != MCDS_OUT_OK)
+        return base->reply.outcome == MCDS_OUT_MISS;
+    return !mcds__cache_item_decode(mcds__operation_value(operation, base), base->key,
+                                    item_out) ||
+           item_out->id != put->claim->base_id;
+}
+
 /* The claim to refresh is renewed; it lives only while the item that it names is there. */
 static enum mcds__step put_take_base(struct mcds__cache_put *put,
                                      struct mcds__operation *operation)
 {
     struct mcds__cache_item item;
     const mcds_request *base = &put->requests[1];
-    assert(put->stage == PUT_WRITE && base->command == MCDS_GET);
     if (base->reply.outcome != MCDS_OUT_OK && base->reply.outcome != MCDS_OUT_MISS) {
         put->doubt = true;
         return put_take_trouble(put, operation, &base->reply);
     }
-    if (base->reply.outcome == MCDS_OUT_MISS ||
-        !mcds__cache_item_decode(mcds__operation_value(operation, base), base->key, &item) ||
-        item.id != put->claim->base_id)
+    if (put_lacks_base(put, operation, &item))
         return put_take_base_gone(put, operation);
     put->claim->base_cas[0] = base->reply.cas.unique;
     put->claim->base_cas[1] = base->reply.cas.connection;
@@ -417,14 +342,24 @@ static bool put_may_have_freed(const struct mcds__cache_put *put)
     return put->frees && (outcome == MCDS_OUT_OK || outcome == MCDS_OUT_UNKNOWN);
 }
 
+/* The key was written. */
+static enum mcds__step put_take_written(struct mcds__cache_put *put,
+                                        struct mcds__operation *operation)
+{
+    struct mcds__cache_item item;
+    if (put->end == MCDS__CACHE_END_RENEW)
+        return put_take_renewed(put, operation, &put->requests[0].reply);
+    bool is_over = put_asks_base(put) && put_lacks_base(put, operation, &item);
+    return put_finish(put, operation, is_over ? MCDS_EXPIRED : MCDS_OK);
+}
+
 static enum mcds__step put_take_write(struct mcds__cache_put *put,
                                       struct mcds__operation *operation)
 {
     const mcds_reply *reply = &put->requests[0].reply;
     switch (reply->outcome) {
     case MCDS_OUT_OK:
-        return put->end == MCDS__CACHE_END_RENEW ? put_take_renewed(put, operation, reply)
-                                                 : put_finish(put, operation, MCDS_OK);
+        return put_take_written(put, operation);
     case MCDS_OUT_MISS:
         return put_finish(put, operation, MCDS_EXPIRED);
     case MCDS_OUT_EXISTS:

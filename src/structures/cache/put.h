@@ -8,7 +8,7 @@
  *   KEEP    cas                  of a renewed claim to refresh: the item with a longer ttl
  *
  * A claim to refresh ends with the item that it names. So WRITE also gets the item when it renews
- * the claim; if another is there, the claim is given back.
+ * the claim, gives it back, or replaces it by a failure. If another item is there, the claim is over.
  *
  * Only a compare-and-set of what was claimed ends a claim. A set would store a value after a
  * forget. So would an add after the claim has vanished: a forget may have deleted the claim. */
@@ -56,5 +56,12 @@ struct mcds__cache_put {
 enum mcds__step mcds__cache_put_step(struct mcds__cache_put *put,
                                      struct mcds__operation *operation);
 void mcds__cache_put_free(struct mcds__cache_put *put, const mcds_env *env);
+
+/* Whether the put changes the claim itself, and not the item that it protects. A failure to fill a
+ * value whose time is over replaces it: nobody gets the value, and the store keeps the failure longer. */
+bool mcds__cache_put_changes_claim(const struct mcds__cache_put *put);
+/* All of the item to write but its value, and put->ttl_ms. */
+void mcds__cache_put_fill(struct mcds__cache_put *put, struct mcds__cache_item *item,
+                          const mcds_env *env);
 
 #endif

@@ -21,7 +21,7 @@ void mcds__list_forget_life(mcds_list *list, uint64_t generation)
 void mcds__list_end_in_doubt(struct mcds__operation *operation)
 {
     assert(operation->result != MCDS_OK);
-    if (operation->result == MCDS_BUSY && operation->detail == NULL)
+    if (operation->result == MCDS_BUSY)
         operation->detail = MCDS__WHY(UNFINISHED);
     operation->result = MCDS_AMBIGUOUS;
 }

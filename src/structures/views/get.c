@@ -234,7 +234,9 @@ static enum mcds__step end_load(struct views_get *get)
     assert(get->stage == GET_GIVING);
     get->claim.doubt = false;
     if (get->failed)
-        return mcds__operation_explain(&get->base, MCDS_IO, MCDS__WHY(LOAD_FAILED));
+        return mcds__operation_explain(
+            &get->base, MCDS_IO,
+            get->base.difference.found != 0 ? MCDS__WHY(LOAD_FAILED) : MCDS__WHY(LOAD_BELOW_0));
     return views_get_begin(get);
 }
 
@@ -256,7 +258,7 @@ static bool ask_database(struct views_get *get, uint64_t upto, int64_t *views_ou
     mcds__operation_note_visit(&get->base);
     int result = get->views->load(get->views->context, get->page, upto, views_out);
     mcds__operation_end_visit(&get->base);
-    get->base.difference.found = result != 0 ? result : *views_out;
+    get->base.difference.found = result;
     return result == 0 && *views_out >= 0;
 }
 
