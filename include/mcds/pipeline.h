@@ -109,7 +109,8 @@ MCDS_API MCDS_CHECKED int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_compl
 /* Ends the wait of an operation whose result is no longer needed, for instance
  * mcds_queue_next_start with a long wait_ms. After this call the operation neither polls nor
  * tries again. Its requests that were sent or collected before are still answered, and their
- * changes may be made. Take its completion as usual. After MCDS_OK the operation has claimed what
+ * changes may be made. If the server has answered a change, the operation may still read whether it
+ * counts. Take its completion as usual. After MCDS_OK the operation has claimed what
  * it waited for: release the claim, or give it back. A wait for a job, a lock or a permit ends with
  * MCDS_TIMEOUT, and the sentence of mcds_errmsg says that the wait was ended. But if wait_ms had
  * already passed, or if the last reply was `no job` or `held`, the result is MCDS_NOT_FOUND or

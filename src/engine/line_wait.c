@@ -32,6 +32,7 @@ static enum mcds__step wait_in_line(struct mcds__operation *operation, uint64_t 
 {
     assert(!operation->uses_line);
     operation->wanted = place;
+    operation->settles = false;
     operation->wake_ns = operation->deadline_ns;
     operation->is_fresh = false;
     return MCDS__SLEEP;

@@ -354,6 +354,7 @@ bool mcds__operation_wait_in_line(struct mcds__operation *operation, uint64_t pl
     if (!mcds__operation_wait(operation, hint_ns))
         return false;
     operation->wanted = place;
+    operation->settles = false;
     return true;
 }
 
@@ -371,6 +372,18 @@ void mcds__operation_expire(struct mcds__operation *operation)
     assert(!operation->is_asked || operation->is_resting);
     operation->deadline_ns = operation->batch.deadline_ns = operation->wake_ns = 0;
     operation->is_fresh = false;
+}
+
+void mcds__operation_end_wait(struct mcds__operation *operation)
+{
+    int64_t latest_ns = mcds__monotonic_ns(operation->env) +
+                        mcds__store_timeout_ns(operation->store);
+    assert(operation->ends_wait);
+    if (operation->wanted == 0 || !operation->settles) {
+        mcds__operation_expire(operation);
+    } else if (operation->deadline_ns > latest_ns) {
+        operation->deadline_ns = operation->wake_ns = latest_ns;
+    }
 }
 
 /* How many requests of the batch have this outcome. */

@@ -80,7 +80,8 @@ struct mcds__operation {
     bool is_asked;       /* a batch was asked for, and its replies were not read yet */
     bool is_resting;     /* it sleeps before that batch is submitted again */
     bool is_unsent;      /* a request of the last batch was not sent */
-    bool ends_wait;      /* it does not sleep any more */
+    bool ends_wait;      /* it does not sleep any more, unless it settles */
+    bool settles;        /* while it waits in a line: it waits to learn what its change did */
     bool is_count;       /* of the batch, if it is combinable: engine/combine/counts.h */
     int result;
     const mcds_reason *detail; /* what went wrong, and where */
@@ -345,5 +346,8 @@ enum mcds__step mcds__operation_sleep(struct mcds__operation *operation, int64_t
 bool mcds__operation_is_late(const struct mcds__operation *operation);
 /* Wake a sleeping operation and set its deadline to 0, so that it sends nothing more and ends. */
 void mcds__operation_expire(struct mcds__operation *operation);
+/* The wait of an operation that sleeps was ended. One that waits to learn what its change did continues for
+ * the timeout at most; another one is woken, and ends. */
+void mcds__operation_end_wait(struct mcds__operation *operation);
 
 #endif

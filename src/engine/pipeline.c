@@ -88,7 +88,7 @@ static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
 static void pipeline_sleep(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
     if (operation->ends_wait)
-        mcds__operation_expire(operation);
+        mcds__operation_end_wait(operation);
     if (operation->wanted == 0 || operation->uses_line) {
         operation->next = pipeline->sleeping;
         pipeline->sleeping = operation;

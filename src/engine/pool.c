@@ -131,7 +131,7 @@ bool mcds__pool_end_wait(struct mcds__pool *pool, uint64_t tag)
         operation->ends_wait = is_found = true;
         mcds__lines_note_late(operation->lines);
         if (!operation->is_asked || operation->is_resting)
-            mcds__operation_expire(operation);
+            mcds__operation_end_wait(operation);
     }
     return is_found;
 }

@@ -270,8 +270,10 @@ enum mcds__step mcds__map_prove_alone(struct mcds__map_proof *proof,
     enum mcds__step step;
     assert(proof->seen != life && proof->over != life);
     proof->looks = false;
-    if (mcds__map_waits_for_proof(map, operation, &step))
+    if (mcds__map_waits_for_proof(map, operation, &step)) {
+        operation->settles = true;
         return step;
+    }
     proof->looks = true;
     proof->round = operation->round;
     (void)mcds__proof_claim(operation, proof_place(map), life);
