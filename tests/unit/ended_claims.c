@@ -27,7 +27,7 @@ struct worker {
     uint32_t round;
     uint32_t in_flight;
     uint32_t got;
-    uint32_t untold; /* completions that do not tell whether a job was claimed */
+    uint32_t doubts; /* completions that do not show whether a job was claimed */
 };
 
 static void begin_claims(struct worker *worker, mcds_sim_client *client)
@@ -62,7 +62,7 @@ static void work(void *context, mcds_sim_client *client, const mcds_completion *
     if (done->tag < CLAIMS) {
         worker->in_flight--;
         worker->got += done->result == MCDS_OK;
-        worker->untold += done->result == MCDS_AMBIGUOUS;
+        worker->doubts += done->result == MCDS_AMBIGUOUS;
     }
     bool is_idle = done->tag != END && worker->in_flight == 0;
     if (is_idle && worker->round++ < ROUNDS)
@@ -97,14 +97,14 @@ static void run(uint64_t seed, struct worker *worker)
     mcds_sim_close(sim);
 }
 
-static void each_claim_that_was_made_is_told(void **state)
+static void each_claim_that_was_made_is_reported(void **state)
 {
     struct worker worker;
     uint32_t got = 0;
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         run(seed, &worker);
-        assert_int_equal(worker.untold, 0);
+        assert_int_equal(worker.doubts, 0);
         got += worker.got;
     }
     assert_true(got > 0);
@@ -113,7 +113,7 @@ static void each_claim_that_was_made_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_claim_that_was_made_is_told),
+        cmocka_unit_test(each_claim_that_was_made_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
