@@ -19,6 +19,18 @@ void mcds__cache_put_free(struct mcds__cache_put *put, const mcds_env *env)
     mcds__buffer_free(&put->kept);
 }
 
+/* A claim to refresh is over when its item is gone, which the claim itself does not show. */
+static bool put_asks_base(const struct mcds__cache_put *put)
+{
+    return put->claim->refreshes && mcds__cache_put_changes_claim(put);
+}
+
+/* Whether the put replaces the item that the claim to refresh names. */
+static bool put_replaces_base(const struct mcds__cache_put *put)
+{
+    return put->claim->refreshes && !mcds__cache_put_changes_claim(put);
+}
+
 static enum mcds__step put_finish(struct mcds__cache_put *put,
                                   struct mcds__operation *operation, int result)
 {
@@ -54,12 +66,6 @@ static mcds_request put_free_claim(struct mcds__cache_put *put, const mcds_env *
     };
 }
 
-/* A claim to refresh is over when its item is gone, which the claim itself does not show. */
-static bool put_asks_base(const struct mcds__cache_put *put)
-{
-    return put->claim->refreshes && mcds__cache_put_changes_claim(put);
-}
-
 static enum mcds__step put_ask_write(struct mcds__cache_put *put,
                                      struct mcds__operation *operation)
 {
@@ -75,8 +81,7 @@ static enum mcds__step put_ask_write(struct mcds__cache_put *put,
         .route = mcds__key_bytes(&put->item_key),
         .cas = put->cas,
     };
-    put->frees = put->claim->refreshes && !mcds__cache_put_changes_claim(put) &&
-                 put->claim->cas[1] == put->cas.connection;
+    put->frees = put_replaces_base(put) && put->claim->cas[1] == put->cas.connection;
     if (put->frees)
         put->requests[count++] = put_free_claim(put, operation->env);
     if (put_asks_base(put))
@@ -124,11 +129,9 @@ static void put_choose(struct mcds__cache_put *put, const mcds_env *env)
     const mcds_cache *cache = put->cache;
     put->item_key = mcds__cache_key(&cache->items, claim->suffix, claim->suffix_length);
     put->refresh_key = mcds__cache_key(&cache->refreshes, claim->suffix, claim->suffix_length);
-    bool is_item = !claim->refreshes || !mcds__cache_put_changes_claim(put);
-    bool is_base = claim->refreshes && !mcds__cache_put_changes_claim(put);
-    put->key = is_item ? put->item_key : put->refresh_key;
-    put->cas = is_base ? (mcds_cas_token){claim->base_cas[0], claim->base_cas[1]}
-                       : (mcds_cas_token){claim->cas[0], claim->cas[1]};
+    put->key = put_asks_base(put) ? put->refresh_key : put->item_key;
+    put->cas = put_replaces_base(put) ? (mcds_cas_token){claim->base_cas[0], claim->base_cas[1]}
+                                      : (mcds_cas_token){claim->cas[0], claim->cas[1]};
     put->id = put->end == MCDS__CACHE_END_RENEW ? claim->id : mcds__random_u64(env);
     mcds__buffer_free(&put->bytes);
     mcds__buffer_init(&put->bytes, env, MCDS__CACHE_VALUE_MAX);
@@ -137,8 +140,7 @@ static void put_choose(struct mcds__cache_put *put, const mcds_env *env)
 /* The id of what may be replaced. */
 static uint64_t put_expected_id(const struct mcds__cache_put *put)
 {
-    return put->claim->refreshes && !mcds__cache_put_changes_claim(put) ? put->claim->base_id
-                                                                        : put->claim->id;
+    return put_replaces_base(put) ? put->claim->base_id : put->claim->id;
 }
 
 /* Whether nothing may be stored. The item that is to be filled again does not show that the claim
@@ -149,8 +151,7 @@ static bool put_is_over(const struct mcds__cache_put *put, const mcds_env *env)
     if (put->end == MCDS__CACHE_END_VALUE || put->end == MCDS__CACHE_END_NOTHING)
         if (!claim->stores)
             return true;
-    return claim->refreshes && !mcds__cache_put_changes_claim(put) &&
-           mcds__monotonic_ns(env) >= claim->until_ns;
+    return put_replaces_base(put) && mcds__monotonic_ns(env) >= claim->until_ns;
 }
 
 static enum mcds__step put_begin(struct mcds__cache_put *put, struct mcds__operation *operation)
