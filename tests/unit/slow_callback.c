@@ -1,5 +1,5 @@
-/* The functions of the caller that a call runs between its round trips take longer than the timeout:
- * their time does not count, and the next round trip has what was left before. */
+/* A call runs functions of the caller between its round trips. They take longer than the timeout.
+ * Their time does not count: the next round trip has the time that was left before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
