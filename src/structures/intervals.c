@@ -182,7 +182,8 @@ static enum mcds__step step_members(struct mcds__intervals_read *read)
     struct mcds__operation *operation = &read->base;
     if (!read->settings.is_begun) {
         enum mcds__step step = mcds__members_read_step(&read->members, operation);
-        if (step != MCDS__DONE || operation->result < 0)
+        bool is_read = operation->result == MCDS_OK || operation->result == MCDS_NOT_FOUND;
+        if (step != MCDS__DONE || !is_read) /* BUSY: the members are as they were */
             return step;
         if (read->value_out != NULL)
             read->intervals->face->take_members(read);

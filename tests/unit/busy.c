@@ -8,13 +8,15 @@
 #include <cmocka.h>
 
 #include "core/members/members.h"
+#include "structures/intervals.h"
 #include "structures/views/views.h"
 #include "support/fake_env.h"
 #include "support/hooked_backend.h"
 #include "support/no_database.h"
 
 #define TIMEOUT_MS 1000
-#define INTERVALS 4 /* that operations of one handle of views use at once */
+#define PAGES 4      /* intervals of views that operations of one handle use at once */
+#define INTERVALS 40 /* of visitors */
 
 struct world {
     struct fake_env fake;
@@ -23,10 +25,11 @@ struct world {
     bool has_written;
 };
 
-/* All places of a handle of views for intervals, until the caller sleeps for the third time. */
+/* All places of a handle for intervals, until the caller sleeps for the third time. */
 static struct places {
-    mcds_views *views;
+    struct mcds__members *members;
     struct mcds__members_place *taken[INTERVALS];
+    size_t count;
     uint32_t sleeps;
 } places;
 
@@ -34,8 +37,8 @@ static void sleep_and_give_back(void *self, int64_t monotonic_ns)
 {
     fake_env_sleep_until_ns(self, monotonic_ns);
     if (++places.sleeps == 3)
-        for (size_t i = 0; i < INTERVALS; i++)
-            mcds__members_give(places.views->pages, places.taken[i]);
+        for (size_t i = 0; i < places.count; i++)
+            mcds__members_give(places.members, places.taken[i]);
 }
 
 static int set_up(void **state)
@@ -177,10 +180,12 @@ static void others_may_change_it_until_the_timeout(void **state)
     mcds_semaphore_close(semaphore);
 }
 
-static void take_places(void)
+static void take_places(struct mcds__members *members, size_t count)
 {
-    for (size_t i = 0; i < INTERVALS; i++) {
-        places.taken[i] = mcds__members_take(places.views->pages, 1 + i);
+    places.members = members;
+    places.count = count;
+    for (size_t i = 0; i < count; i++) {
+        places.taken[i] = mcds__members_take(members, 1 + i);
         assert_non_null(places.taken[i]);
     }
 }
@@ -190,27 +195,63 @@ static void views_wait_for_an_interval(void **state)
 {
     struct world *world = *state;
     mcds_views_options options = views_without_database();
-    assert_int_equal(mcds_views_open(world->store, "v", &options, &places.views), MCDS_OK);
-    assert_int_equal(mcds_views_hit(places.views, "/", 1), MCDS_OK);
-    take_places();
+    mcds_views *views;
+    assert_int_equal(mcds_views_open(world->store, "v", &options, &views), MCDS_OK);
+    assert_int_equal(mcds_views_hit(views, "/", 1), MCDS_OK);
+    take_places(views->pages, PAGES);
     int64_t begun_ns = world->fake.monotonic_ns;
-    check(mcds_views_flush(places.views), MCDS_CAUSE_CONTENDED,
+    check(mcds_views_flush(views), MCDS_CAUSE_CONTENDED,
           "views 'v': flush: too many intervals are in use at once");
     assert_took_the_timeout(world, begun_ns);
     begun_ns = world->fake.monotonic_ns;
-    check(mcds_views_hit(places.views, "/other", 1), MCDS_CAUSE_CONTENDED,
+    check(mcds_views_hit(views, "/other", 1), MCDS_CAUSE_CONTENDED,
           "views 'v': hit: too many intervals are in use at once");
     assert_took_the_timeout(world, begun_ns);
-    check(mcds_views_drop(places.views), MCDS_CAUSE_CONTENDED,
+    check(mcds_views_drop(views), MCDS_CAUSE_CONTENDED,
           "views 'v': drop: too many intervals are in use at once");
     places.sleeps = 0;
-    assert_int_equal(mcds_views_flush(places.views), MCDS_OK);
+    assert_int_equal(mcds_views_flush(views), MCDS_OK);
     assert_int_equal(places.sleeps, 3);
     places.sleeps = 0;
-    take_places();
-    assert_int_equal(mcds_views_drop(places.views), MCDS_OK);
+    take_places(views->pages, PAGES);
+    assert_int_equal(mcds_views_drop(views), MCDS_OK);
     assert_int_equal(places.sleeps, 3);
-    mcds_views_close(places.views);
+    mcds_views_close(views);
+}
+
+/* The value of the visitors of one interval, and their drop, as the hit before them. */
+static void visitors_wait_for_an_interval(void **state)
+{
+    struct world *world = *state;
+    mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
+    mcds_visitors *visitors;
+    options.members = MCDS_MEMBERS_EXACT;
+    assert_int_equal(mcds_visitors_open(world->store, "v", &options, &visitors), MCDS_OK);
+    assert_int_equal(mcds_visitors_hit(visitors, "ann", 0), MCDS_OK);
+    struct mcds__members *members = ((struct mcds__intervals *)visitors)->members;
+    take_places(members, INTERVALS);
+    int64_t begun_ns = world->fake.monotonic_ns;
+    check(mcds_visitors_hit(visitors, "bob", 0), MCDS_CAUSE_CONTENDED,
+          "visitors 'v': hit: too many intervals are in use at once");
+    assert_took_the_timeout(world, begun_ns);
+    begun_ns = world->fake.monotonic_ns;
+    check(mcds_visitors_get(visitors, 0, &value), MCDS_CAUSE_CONTENDED,
+          "visitors 'v': get: too many intervals are in use at once");
+    assert_took_the_timeout(world, begun_ns);
+    begun_ns = world->fake.monotonic_ns;
+    check(mcds_visitors_drop(visitors, 0), MCDS_CAUSE_CONTENDED,
+          "visitors 'v': drop: too many intervals are in use at once");
+    assert_took_the_timeout(world, begun_ns);
+    places.sleeps = 0;
+    assert_int_equal(mcds_visitors_get(visitors, 0, &value), MCDS_OK);
+    assert_int_equal(value.current, 1);
+    assert_int_equal(places.sleeps, 3);
+    places.sleeps = 0;
+    take_places(members, INTERVALS);
+    assert_int_equal(mcds_visitors_drop(visitors, 0), MCDS_OK);
+    assert_int_equal(places.sleeps, 3);
+    mcds_visitors_close(visitors);
 }
 
 static void a_completion_has_its_cause(void **state)
@@ -241,6 +282,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(others_may_change_it_until_the_timeout, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(views_wait_for_an_interval, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(visitors_wait_for_an_interval, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_completion_has_its_cause, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

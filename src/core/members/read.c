@@ -150,39 +150,43 @@ static bool must_read_again(struct mcds__members_read *read,
     return read->again && !was_again;
 }
 
-/* Begin the scan of the next interval. False: the operation has the reason. */
-static bool begin_scan(struct mcds__members_read *read, struct mcds__operation *operation)
+/* False: no memory. */
+static bool reserve_registers(struct mcds__members_read *read)
 {
-    assert(read->at < read->count && read->place == NULL);
-    struct mcds__members *members = read->members;
-    const mcds_env *env = mcds__store_env(members->store);
-    if (members->kind->estimated && read->registers == NULL && !read->erases)
-        read->registers = mcds__allocate_zero(env, (size_t)read->count * MCDS__HLL_REGISTERS);
-    if (members->kind->estimated && read->registers == NULL && !read->erases) {
-        operation->result = MCDS_NO_MEMORY;
-        return false;
-    }
-    read->place = mcds__members_take(members, read->tally - read->at);
+    bool needs = read->members->kind->estimated && !read->erases && read->registers == NULL;
+    if (needs)
+        read->registers = mcds__allocate_zero(mcds__store_env(read->members->store),
+                                              (size_t)read->count * MCDS__HLL_REGISTERS);
+    return !needs || read->registers != NULL;
+}
+
+/* Begin or continue the scan of the next interval. */
+static enum mcds__step scan_interval(struct mcds__members_read *read,
+                                     struct mcds__operation *operation)
+{
+    assert(read->at < read->count);
     if (read->place == NULL) {
-        operation->detail = MCDS__WHY(TOO_MANY_INTERVALS);
-        operation->result = MCDS_BUSY;
-        return false;
+        read->place = mcds__members_take(read->members, read->tally - read->at);
+        if (read->place == NULL && mcds__operation_wait(operation, 0))
+            return MCDS__SLEEP;
+        if (read->place == NULL)
+            return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(TOO_MANY_INTERVALS));
+        mcds__map_scan_begin(&read->scan, &read->place->map);
+        read->scan.erases = read->erases;
+        read->scan.visit = read->erases ? NULL : note_entry;
+        read->scan.context = read;
     }
-    mcds__map_scan_begin(&read->scan, &read->place->map);
-    read->scan.erases = read->erases;
-    read->scan.visit = read->erases ? NULL : note_entry;
-    read->scan.context = read;
-    return true;
+    return mcds__map_scan_step(&read->scan, operation);
 }
 
 static enum mcds__step members_read_advance(struct mcds__members_read *read,
                                             struct mcds__operation *operation)
 {
+    if (!reserve_registers(read))
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     while (read->at < read->count) {
-        if (read->place == NULL && !begin_scan(read, operation))
-            return MCDS__DONE;
-        enum mcds__step step = mcds__map_scan_step(&read->scan, operation);
-        if (step != MCDS__DONE)
+        enum mcds__step step = scan_interval(read, operation);
+        if (step != MCDS__DONE || read->place == NULL)
             return step;
         if (!take_scan(read, operation))
             return MCDS__DONE;
