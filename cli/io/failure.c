@@ -32,6 +32,7 @@ static const struct saying {
     {"visitors", "period_ms", 0, "it was made with --period 0, for all time; give that"},
     {"counter", "stripes", 0, "it was made without --stripes; leave that out"},
     {"counter", "copies", 0, "it was made without --exact; leave that out"},
+    {"views", "database", MCDS_VIEWS_OWN, VIEWS_OF_PROGRAM},
     {"log", "flags", 0, "it was made without --by-arrival; leave the option out"},
 };
 

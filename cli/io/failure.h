@@ -4,6 +4,9 @@
 
 #include "table/command.h"
 
+/* Why views get, top and flush are refused. */
+#define VIEWS_OF_PROGRAM "a program saves them in a database of its own; ask that program"
+
 /* Size of a sentence of describe_failure. */
 #define FAILURE_CAPACITY 1408
 

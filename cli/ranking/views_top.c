@@ -66,7 +66,7 @@ static bool is_missing(const struct command *command)
            (cause == MCDS_CAUSE_NO_DIRECTORY && !is_given(command, OPTION_DATABASE));
 }
 
-/* The store says whether the options are those of the views. */
+/* The store says whether the options are those of the views, and whose database has them. */
 static int check_options(struct session *session, const struct command *command)
 {
     void *handle = NULL;
@@ -75,8 +75,15 @@ static int check_options(struct session *session, const struct command *command)
         return status;
     int result = views_open(session->store, command, &handle);
     views_close(handle);
-    return result == MCDS_OK ? STATUS_DONE
-                             : report(&session->output, command, NULL, result, NULL);
+    if (result != MCDS_OK)
+        return report(&session->output, command, NULL, result, NULL);
+    mcds_views_options made = {.size = sizeof made, .database = MCDS_VIEWS_TABLE};
+    result = mcds_views_made_with(session->store, command->arguments[0], &made);
+    if (result < 0 && result != MCDS_CORRUPT)
+        return report(&session->output, command, NULL, result, NULL);
+    return made.database == MCDS_VIEWS_OWN
+               ? refuse_named(session, command, MCDS_INVALID, "top: " VIEWS_OF_PROGRAM)
+               : STATUS_DONE;
 }
 
 int views_top(struct session *session, const struct command *command)

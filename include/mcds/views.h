@@ -51,6 +51,14 @@ typedef int (*mcds_views_save_cb)(void *context, const char *page, uint64_t slot
  * mcds_last_error is this number. */
 #define MCDS_VIEWS_STOP INT32_MIN
 
+/* The database of `load` and `save`. A handle that makes the views, by its first hit or flush, stores
+ * it with them. get and flush of a handle with another one return MCDS_INVALID, because the sums of
+ * two databases differ. hit and drop need no database: any handle may call them. */
+typedef enum mcds_views_database {
+    MCDS_VIEWS_OWN = 0,  /* a database of the program */
+    MCDS_VIEWS_TABLE = 1 /* the table of the command `mcds views` */
+} mcds_views_database;
+
 typedef struct mcds_views_options {
     size_t size; /* sizeof(mcds_views_options) */
     /* 1 000 to 86 400 000; 0 = 60 000. Stored with the views. The first call on a handle with
@@ -59,17 +67,19 @@ typedef struct mcds_views_options {
     mcds_views_load_cb load;
     mcds_views_save_cb save;
     void *context; /* passed to both; they run in the calling threads, maybe at the same time */
+    mcds_views_database database;
+    uint32_t reserved; /* 0 */
 } mcds_views_options;
 #define MCDS_VIEWS_OPTIONS_INIT                                                                \
     {                                                                                          \
-        sizeof(mcds_views_options), 0, NULL, NULL, NULL                                        \
+        sizeof(mcds_views_options), 0, NULL, NULL, NULL, MCDS_VIEWS_OWN, 0                     \
     }
 
 /* Opens views.
  * Arguments:   options    not NULL; `load` and `save` must be set
  *              views_out  the handle
- * Returns:     MCDS_OK; MCDS_INVALID: load or save is missing, or flush_ms is out of its range;
- *              MCDS_NO_MEMORY
+ * Returns:     MCDS_OK; MCDS_INVALID: load or save is missing, or flush_ms or database is out of
+ *              its range; MCDS_NO_MEMORY
  * Cost:        none
  * Lifetime:    the callbacks may be called until the last operation has ended */
 MCDS_API MCDS_CHECKED int mcds_views_open(mcds_store *store, const char *name,
@@ -80,8 +90,9 @@ MCDS_API MCDS_CHECKED int mcds_views_open(mcds_store *store, const char *name,
  * Cost:        none */
 MCDS_API void mcds_views_close(mcds_views *views);
 
-/* Reads the option that views were made with: `flush_ms`.
- * Arguments:   options  in and out; not NULL
+/* Reads the options that views were made with: `flush_ms` and `database`.
+ * Arguments:   options  in and out; not NULL. `database` stays as it is if a build before version 0.1
+ *                       made the views
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such views
  * Cost:        1 */
 MCDS_API MCDS_CHECKED int mcds_views_made_with(mcds_store *store, const char *name,

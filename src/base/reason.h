@@ -48,8 +48,7 @@
     X(ROOT_CHANGES, CONTENDED, "its root changes again and again")                             \
     X(NO_COMPARE_AND_SET, NO_COMPARE_AND_SET,                                                  \
       "the store has no compare-and-set (memcached: start it without -C)")                     \
-    X(GRANTED_LATE, LEASE_OVER,                                                                \
-      "the store took so long that the lease was over when it was granted")                    \
+    X(GRANTED_LATE, LEASE_OVER, "the store took so long that the lease was over when it was granted") \
     X(REQUEST_MAY_ARRIVE, REPLY_LOST,                                                          \
       "another holds it, and a request for it whose reply was lost may still arrive")          \
     X(KEY_VANISHES, CONTENDED, "the key vanishes again and again")                             \
@@ -102,8 +101,7 @@
     X(COUNTER_GONE, GONE,                                                                      \
       "the counter that this handle has used is gone; open it again to accept that")           \
     X(FLUSH_ENDLESS, CONTENDED, "a flush of this handle does not end")                         \
-    X(KEY_GONE, GONE,                                                                          \
-      "the key that this handle has used is gone; open it again to accept that")               \
+    X(KEY_GONE, GONE, "the key that this handle has used is gone; open it again to accept that") \
     X(BAD_KEY, BAD_BYTE, "a key must be 1 to 250 bytes of 0x21 to 0x7e")                       \
     X(LONG_TTL, OUT_OF_RANGE, "a ttl must be at most ten years")                               \
     X(LARGE_DELTA, OUT_OF_RANGE, "a delta must be at most 2^63 - 1")                           \
@@ -157,8 +155,7 @@
     X(MAP_FULL, STORE_FULL,                                                                    \
       "the file is at its limit, map_max in the store's URI; raise it, or drop something")     \
     X(LONG_TRANSACTION, TOO_BIG, "too many pages in one transaction")                          \
-    X(READERS_FULL, FILE_IN_USE,                                                               \
-      "all places for readers of the file are taken by other processes")                       \
+    X(READERS_FULL, FILE_IN_USE, "all places for readers of the file are taken by other processes") \
     X(WRITE_FAILED, DISK_ERROR,                                                                \
       "a write to the file failed permanently; close all stores on it and open them again")    \
     X(FILE_DAMAGED, DAMAGED, "the file is damaged; restore a backup")                          \
@@ -214,8 +211,7 @@
     X(TLS_SILENT, SERVER_SILENT,                                                               \
       "connected, but it does not answer the TLS handshake: it does not use TLS (leave out " \
       "tls=1), or it is stopped or overloaded")                                                \
-    X(TLS_CUT, CONNECTION_CLOSED,                                                              \
-      "the server has closed the connection during the TLS handshake")                         \
+    X(TLS_CUT, CONNECTION_CLOSED, "the server has closed the connection during the TLS handshake") \
     X(TLS_CLOSED, CONNECTION_CLOSED,                                                           \
       "the server closes each connection after the TLS handshake: it requires a client "  \
       "certificate (add cert= and key= to the URI), or is not memcached")                              \
@@ -453,6 +449,8 @@
       "its members are kept EXACT; open it the same way")                                      \
     O(MEMBERS_ESTIMATED, OPTION_DIFFERS, "members", 2,                                         \
       "its members are ESTIMATED; open it the same way")                                       \
+    O(VIEWS_OF_PROGRAM, OPTION_DIFFERS, "database", 0, "a program saves them in a database of its own; ask that program") \
+    O(VIEWS_OF_COMMAND, OPTION_DIFFERS, "database", 1, "'mcds views' saves them in its table; ask it, or drop them first") \
     O(SET_PLAIN, OPTION_DIFFERS, "form", 0,                                                    \
       "it is a plain set; open it with the form MCDS_SET_PLAIN")                               \
     O(SET_BAG, OPTION_DIFFERS, "form", 1, "it is a bag; open it with the form MCDS_SET_BAG")   \

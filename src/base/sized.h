@@ -35,7 +35,7 @@
     X(mcds_ids_options, spread_ms, spread_ms, spread_ms)                                       \
     X(mcds_queue_options, stripes, stripes, stripes)                                           \
     X(mcds_queue_counts, dead, dead, dead)                                                     \
-    X(mcds_views_options, context, context, context)                                           \
+    X(mcds_views_options, reserved, database, reserved)                                        \
     X(mcds_array_options, size, size, size)                                                    \
     X(mcds_list_options, size, size, size)                                                     \
     X(mcds_cache_options, jitter, jitter, jitter)                                              \

@@ -63,7 +63,9 @@ static bool made_with_take(const struct root_read *read, union made_with_options
         return count == 3;
     case MCDS__KIND_VIEWS:
         own->views.flush_ms = (uint32_t)settings[0];
-        return count == 1;
+        if (count == 2)
+            own->views.database = (mcds_views_database)settings[1];
+        return count == 1 || count == 2; /* 1: of a build before version 0.1 */
     default:
         assert(read->kind == MCDS__KIND_SET);
         own->set.form = (mcds_set_form)read->descriptor.form;

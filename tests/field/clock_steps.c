@@ -191,7 +191,8 @@ static void every_view_is_counted_once(void **state)
     for (unsigned round = 0; round < field_rounds(ROUNDS); round++) {
         struct play play;
         static struct database database;
-        mcds_views_options options = {sizeof options, FLUSH_MS, load, save, &database};
+        mcds_views_options options = {sizeof options, FLUSH_MS,       load, save,
+                                      &database,      MCDS_VIEWS_OWN, 0};
         mcds_views *views;
         int64_t value = 0;
         int64_t saved = 0;

@@ -376,7 +376,8 @@ static int save(void *context, const char *page, uint64_t slot, int64_t views)
 
 static int open_views(struct ledger *ledger)
 {
-    mcds_views_options options = {sizeof options, 86400000, load, save, ledger};
+    mcds_views_options options = {sizeof options, 86400000,       load, save,
+                                  ledger,         MCDS_VIEWS_OWN, 0};
     mcds_views *views = NULL;
     TRY(mcds_views_open(ledger->store, "views", &options, &views));
     ledger->handle = views;

@@ -625,6 +625,7 @@ class AgreeTest(unittest.TestCase):
         self.assertEqual(reader.number(key, *self.server.get(key))[0], 3)
         slot = int(top.rsplit(b":", 1)[1])
         self.mcds("views", "flush", "site", *options)
+        self.assertEqual(self.settings(b"mcds:vw1:site"), (86400000, reader.COMMAND))
         key = b"mcds:vf1:site:86400000"
         saved, _ = reader.pair(b"M")(key, *self.server.get(key))
         self.assertEqual(saved, slot - 1)

@@ -1,5 +1,7 @@
 /* The options of a structure: a handle with other options is refused, and has changed
  * nothing. */
+#include "base/environment.h"
+#include "core/descriptor/descriptor.h"
 #include "structures/suite.h"
 #include "support/no_database.h"
 
@@ -127,6 +129,127 @@ static void views_have_one_interval(struct suite *suite)
     CHECK_SENTENCE(sentence);
     mcds_views_close(views);
     mcds_views_close(other);
+}
+
+struct sums {
+    int64_t loaded;
+    int64_t saved;
+};
+
+static int load_sum(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    (void)page;
+    (void)upto_slot;
+    *views_out = ((struct sums *)context)->loaded;
+    return 0;
+}
+
+static int save_sum(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    (void)page;
+    (void)slot;
+    ((struct sums *)context)->saved += views;
+    return 0;
+}
+
+static mcds_views *open_sums(mcds_store *store, const char *name, mcds_views_database kind,
+                             struct sums *sums)
+{
+    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views *views = NULL;
+    options.load = load_sum;
+    options.save = save_sum;
+    options.context = sums;
+    options.database = kind;
+    CHECK_RESULT(MCDS_OK, mcds_views_open(store, name, &options, &views));
+    return views;
+}
+
+static void check_database_refused(struct suite *suite, mcds_views *other, const char *sentence)
+{
+    int64_t value = 77;
+    CHECK(MCDS_INVALID, suite, mcds_views_get, other, "/", &value);
+    CHECK_SENTENCE(sentence);
+    CHECK(MCDS_INVALID, suite, mcds_views_flush, other);
+    CHECK_SENTENCE(sentence);
+    CHECK(MCDS_INVALID, suite, mcds_views_flush_final, other);
+    CHECK(MCDS_INVALID, suite, mcds_views_flush_final, other);
+    CHECK_SENTENCE(sentence);
+    assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_OPTION_DIFFERS);
+    assert_int_equal(value, 77);
+}
+
+/* The sum of another database would be stored for the handles of the first one too. */
+static void views_have_one_database(struct suite *suite)
+{
+    static const char *const sentences[] = {
+        "a program saves them in a database of its own; ask that program",
+        "'mcds views' saves them in its table; ask it, or drop them first",
+    };
+    for (int kind = MCDS_VIEWS_OWN; kind <= MCDS_VIEWS_TABLE; kind++) {
+        const char *name = fresh_name(suite, "w");
+        struct sums sums = {1000, 0}, others = {0, 0};
+        int64_t value = 0;
+        mcds_views_database not = kind == MCDS_VIEWS_OWN ? MCDS_VIEWS_TABLE : MCDS_VIEWS_OWN;
+        mcds_views *views = open_sums(suite->store, name, (mcds_views_database)kind, &sums);
+        mcds_views *other = open_sums(suite->store, name, not, &others);
+        CHECK(MCDS_OK, suite, mcds_views_hit, views, "/", 2);
+        check_database_refused(suite, other, sentences[kind]);
+        CHECK(MCDS_OK, suite, mcds_views_hit, other, "/", 5); /* which needs no database */
+        check_database_refused(suite, other, sentences[kind]);
+        CHECK(MCDS_OK, suite, mcds_views_get, views, "/", &value);
+        assert_int_equal(value, 1007);
+        CHECK(MCDS_OK, suite, mcds_views_flush_final, views);
+        assert_int_equal(sums.saved, 7);
+        assert_int_equal(others.saved, 0);
+        /* A drop is a way out, also for the handle that was refused, and is not refused. */
+        CHECK(MCDS_OK, suite, mcds_views_drop, other);
+        CHECK(MCDS_OK, suite, mcds_views_hit, other, "/", 3);
+        CHECK(MCDS_OK, suite, mcds_views_flush_final, other);
+        mcds_views_close(views);
+        views = open_sums(suite->store, name, (mcds_views_database)kind, &sums);
+        check_database_refused(suite, views, sentences[not ]);
+        mcds_views_close(views);
+        mcds_views_close(other);
+    }
+}
+
+/* Builds before version 0.1 have not stored the database: any is accepted. */
+static void older_views_name_no_database(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "w");
+    struct sums sums = {1000, 0};
+    struct mcds__descriptor root;
+    uint8_t bytes[MCDS__DESCRIPTOR_CAPACITY];
+    struct raw_key key = raw_key(suite, MCDS__TAG_VIEWS, name, -1);
+    mcds__descriptor_draw(&root, mcds_env_system(), MCDS__KIND_VIEWS, 0, false);
+    root.settings[root.count++] = MINUTE;
+    size_t length = mcds__descriptor_seal(&root, mcds__key_bytes(&key.key), bytes);
+    assert_int_equal(raw_set_flags(suite, &key, (mcds_bytes){bytes, length},
+                                   mcds__descriptor_flags(root.life)),
+                     MCDS_OUT_OK);
+    for (int kind = MCDS_VIEWS_OWN; kind <= MCDS_VIEWS_TABLE; kind++) {
+        mcds_views_options made = views_without_database();
+        int64_t value = 0;
+        made.database = (mcds_views_database)kind;
+        CHECK_RESULT(MCDS_OK, mcds_views_made_with(suite->store, name, &made));
+        assert_int_equal(made.flush_ms, MINUTE);
+        assert_int_equal(made.database, kind);
+        mcds_views *views = open_sums(suite->store, name, made.database, &sums);
+        CHECK(MCDS_OK, suite, mcds_views_get, views, "/", &value);
+        assert_int_equal(value, 1000);
+        CHECK(MCDS_OK, suite, mcds_views_flush, views);
+        mcds_views_close(views);
+    }
+}
+
+static void an_unknown_database_is_refused(struct suite *suite)
+{
+    mcds_views_options options = views_without_database();
+    mcds_views *views = NULL;
+    options.database = (mcds_views_database)2;
+    CHECK_RESULT(MCDS_INVALID, mcds_views_open(suite->store, "w", &options, &views));
+    assert_string_equal(mcds_last_error()->option, "database");
 }
 
 static mcds_counter *open_counter(mcds_store *store, const char *name, uint32_t stripes)
@@ -301,11 +424,14 @@ static void what_a_structure_was_made_with_is_read(struct suite *suite)
     assert_int_equal(online.buckets, 3);
     assert_int_equal(online.width_ms, 5000);
     views.flush_ms = 3000;
+    views.database = MCDS_VIEWS_TABLE;
     CHECK_RESULT(MCDS_OK, mcds_views_open(suite->store, name, &views, &viewed));
     CHECK(MCDS_OK, suite, mcds_views_hit, viewed, "page", 1);
     views.flush_ms = 0;
+    views.database = MCDS_VIEWS_OWN;
     CHECK_RESULT(MCDS_OK, mcds_views_made_with(suite->other, name, &views));
     assert_int_equal(views.flush_ms, 3000);
+    assert_int_equal(views.database, MCDS_VIEWS_TABLE);
     set.form = MCDS_SET_BAG;
     CHECK_RESULT(MCDS_OK, mcds_set_open(suite->store, name, &set, &bag));
     CHECK(MCDS_OK, suite, mcds_set_add, bag, mcds_text("a"), NULL);
@@ -368,6 +494,9 @@ static const struct suite_case cases[] = {
     CASE(visitors_have_one_period_and_form),
     CASE(online_has_one_window_and_form),
     CASE(views_have_one_interval),
+    CASE(views_have_one_database),
+    CASE(older_views_name_no_database),
+    CASE(an_unknown_database_is_refused),
     CASE(a_counter_has_one_number_of_stripes),
     CASE(what_is_dropped_may_be_made_otherwise),
     CASE(the_settings_stay_while_a_period_runs),

@@ -171,13 +171,20 @@ static mcds_outcome run(struct suite *suite, mcds_request *request, mcds_buffer 
     return request->reply.outcome;
 }
 
-mcds_outcome raw_set_bytes(struct suite *suite, const struct raw_key *key, mcds_bytes value)
+mcds_outcome raw_set_flags(struct suite *suite, const struct raw_key *key, mcds_bytes value,
+                           uint32_t flags)
 {
     mcds_request request = {.command = MCDS_SET,
                             .key = mcds__key_bytes(&key->key),
                             .route = mcds__key_bytes(&key->route),
-                            .value = value};
+                            .value = value,
+                            .flags = flags};
     return run(suite, &request, NULL);
+}
+
+mcds_outcome raw_set_bytes(struct suite *suite, const struct raw_key *key, mcds_bytes value)
+{
+    return raw_set_flags(suite, key, value, 0);
 }
 
 mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value)

@@ -133,6 +133,9 @@ void raw_add_number(struct raw_key *key, uint64_t number);
 struct raw_key raw_fence(const struct suite *suite, const char *name);
 mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value);
 mcds_outcome raw_set_bytes(struct suite *suite, const struct raw_key *key, mcds_bytes value);
+/* The same with client flags. */
+mcds_outcome raw_set_flags(struct suite *suite, const struct raw_key *key, mcds_bytes value,
+                           uint32_t flags);
 mcds_outcome raw_append(struct suite *suite, const struct raw_key *key, mcds_bytes value);
 mcds_outcome raw_delete(struct suite *suite, const struct raw_key *key);
 /* The client flags of a key that is there. */

@@ -285,7 +285,7 @@ static const struct row {
     [MCDS__SIZED_mcds_ids_options] = {16, .call = with_ids_options},
     [MCDS__SIZED_mcds_queue_options] = {24, .call = with_queue_options},
     [MCDS__SIZED_mcds_queue_counts] = {40, .call = with_queue_counts, .is_output = true},
-    [MCDS__SIZED_mcds_views_options] = {40, .call = with_views_options, .fill = fill_views},
+    [MCDS__SIZED_mcds_views_options] = {48, .call = with_views_options, .fill = fill_views},
     [MCDS__SIZED_mcds_array_options] = {8, .call = with_array_options},
     [MCDS__SIZED_mcds_list_options] = {8, .call = with_list_options},
     [MCDS__SIZED_mcds_log_options] = {40, .call = with_log_options},

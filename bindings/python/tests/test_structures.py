@@ -121,7 +121,7 @@ def test_views(s: mcds.Store) -> None:
     views.flush()
     views.flush_final()
     assert sum(saved.values()) == 4 and views.get("/a") == 4
-    assert s.made_with("views", "site") == {"flush_ms": 60000}
+    assert s.made_with("views", "site") == {"flush_ms": 60000, "database": 0}
     assert views.drop() and not views.drop()
 
 

@@ -20,6 +20,14 @@ static void take_hash_key(struct mcds__settings *settings,
                               memory_order_relaxed);
 }
 
+static void note_last(struct mcds__settings *settings,
+                      const struct mcds__descriptor *descriptor)
+{
+    assert(settings->count > 0);
+    atomic_store_explicit(&settings->last, descriptor->settings[settings->count - 1],
+                          memory_order_relaxed);
+}
+
 void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
                          enum mcds__descriptor_kind kind, bool hashes,
                          const struct mcds__key *key, const struct mcds__setting *list,
@@ -30,6 +38,7 @@ void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
     settings->count = count;
     settings->ttl_ms = LIVES * data_ttl_ms;
     settings->foreign = NULL;
+    settings->is_last_apart = 0;
     atomic_init(&settings->seen_till_ns, count > 0 ? 0 : INT64_MAX);
     atomic_init(&settings->kept_till_ns, count > 0 ? 0 : INT64_MAX);
     if (count == 0)
@@ -40,6 +49,7 @@ void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
         settings->own.settings[i] = list[i].number;
     }
     settings->own.count = (uint8_t)count;
+    atomic_init(&settings->last, list[count - 1].number);
     take_hash_key(settings, &settings->own);
 }
 
@@ -152,13 +162,15 @@ static enum mcds__step take_found(struct mcds__settings_check *check,
                                   const struct mcds__descriptor *found)
 {
     struct mcds__settings *settings = check->settings;
-    if (found->count != settings->count)
+    uint32_t compared = settings->count - settings->is_last_apart;
+    if (found->count != settings->count && found->count != compared)
         return refuse_foreign(settings, operation);
-    for (uint32_t i = 0; i < settings->count; i++) {
+    for (uint32_t i = 0; i < compared; i++) {
         if (found->settings[i] != settings->list[i].number)
             return descriptor_settings_refuse(&settings->list[i], found->settings[i],
                                               operation);
     }
+    note_last(settings, found->count == settings->count ? found : &settings->own);
     take_hash_key(settings, found);
     bool is_new = check->makes && check->look.requests[0].reply.outcome == MCDS_OUT_OK;
     if (check->makes && !is_new &&
@@ -195,8 +207,10 @@ static enum mcds__step descriptor_settings_take_look(struct mcds__settings_check
         check->stage = CHECK_BEGIN;
     if (step != MCDS__DONE)
         return step;
-    if (operation->result == MCDS_NOT_FOUND)
+    if (operation->result == MCDS_NOT_FOUND) {
+        note_last(check->settings, &check->settings->own);
         return mcds__operation_finish(operation, MCDS_OK);
+    }
     if (look->outcome == MCDS_OUT_OK && operation->result == MCDS_CORRUPT)
         return refuse_foreign(check->settings, operation);
     return operation->result == MCDS_OK ? take_found(check, operation, &found) : step;
@@ -237,6 +251,21 @@ bool mcds__settings_check_step_on(struct mcds__settings_check *check,
     check->is_done = true;
     operation->tries = 1;
     return true;
+}
+
+/* The next check reads the settings again: another client may have dropped the structure and made
+ * it with those of this handle. `last` stays, because other calls may have passed their check. */
+bool mcds__settings_last_step(struct mcds__settings *settings,
+                              struct mcds__operation *operation, enum mcds__step *step_out)
+{
+    assert(settings->is_last_apart == 1);
+    const struct mcds__setting *setting = &settings->list[settings->count - 1];
+    uint64_t last = atomic_load_explicit(&settings->last, memory_order_relaxed);
+    if (last == setting->number)
+        return true;
+    mcds__settings_forget(settings);
+    *step_out = descriptor_settings_refuse(setting, last, operation);
+    return false;
 }
 
 void mcds__settings_drop_begin(struct mcds__settings_drop *drop, bool found)

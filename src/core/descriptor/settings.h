@@ -36,6 +36,10 @@ struct mcds__settings {
     struct mcds__key key;
     struct mcds__setting list[MCDS__SETTINGS_MAX];
     uint32_t count; /* 0: nothing to compare */
+    /* 1: the last setting concerns some operations alone, which call mcds__settings_last_step. Roots
+     * of before version 0.1 lack it. */
+    uint32_t is_last_apart;
+    _Atomic uint64_t last; /* as last read; that of this handle if the root has none */
     uint64_t ttl_ms;
     const mcds_reason *foreign; /* the reason for a value that is not settings; NULL: CORRUPT */
     struct mcds__descriptor own; /* without the hash key */
@@ -88,6 +92,11 @@ static inline bool mcds__settings_check_step(struct mcds__settings_check *check,
 {
     return check->is_done || mcds__settings_check_step_on(check, operation, step_out);
 }
+
+/* After the check, where `is_last_apart`: true if the last setting is that of this handle, or not
+ * known. False: the step returns *step_out, DONE with MCDS_INVALID. */
+bool mcds__settings_last_step(struct mcds__settings *settings,
+                              struct mcds__operation *operation, enum mcds__step *step_out);
 
 /* Erase the settings, after everything else. `found`: something else existed. DONE with
  * MCDS_OK; MCDS_NOT_FOUND: nothing existed; or failures. */

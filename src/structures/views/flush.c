@@ -316,7 +316,7 @@ static enum mcds__step views_flush_step(struct mcds__operation *operation)
 {
     enum mcds__step step;
     struct views_flush *flush = (struct views_flush *)operation;
-    if (!mcds__settings_check_step(&flush->check, operation, &step))
+    if (!mcds__views_check_step(flush->views, &flush->check, operation, &step))
         return step;
     assert(flush->stage <= FLUSH_MARKING);
     switch (flush->stage) {

@@ -199,6 +199,13 @@ static enum mcds__step views_step_hit(struct mcds__operation *operation)
 static const struct mcds__operation_kind hit_kind = {"views", "hit", sizeof(struct views_hit),
                                                      views_step_hit, release_hit};
 
+bool mcds__views_check_step(mcds_views *views, struct mcds__settings_check *check,
+                            struct mcds__operation *operation, enum mcds__step *step_out)
+{
+    return mcds__settings_check_step(check, operation, step_out) &&
+           mcds__settings_last_step(&views->settings, operation, step_out);
+}
+
 int mcds__views_check(const mcds_views *views, const char *page,
                       const struct mcds__operation_kind *kind)
 {
@@ -245,20 +252,31 @@ static int views_check_options(const char *name, const mcds_views_options *optio
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "views", .name = name,
                           .option = options->load == NULL ? "load" : "save",
                           .wanted = "options.load and options.save");
-    const struct mcds__given flush = {MCDS_CAUSE_OUT_OF_RANGE, "flush_ms", options->flush_ms,
-                                      FLUSH_MS_MIN, FLUSH_MS_MAX};
-    return mcds__check_given("views", name, NULL, &flush, 1);
+    const struct mcds__given given[] = {
+        {MCDS_CAUSE_OUT_OF_RANGE, "flush_ms", options->flush_ms, FLUSH_MS_MIN, FLUSH_MS_MAX},
+        {MCDS_CAUSE_UNKNOWN_VALUE, "database", options->database, 0, MCDS_VIEWS_TABLE},
+    };
+    return mcds__check_given("views", name, NULL, given, sizeof given / sizeof given[0]);
 }
 
+static const mcds_reason *const databases[] = {
+    MCDS__WHY(VIEWS_OF_PROGRAM),
+    MCDS__WHY(VIEWS_OF_COMMAND),
+};
+
 /* False: no memory. */
-static bool views_make_keys(mcds_views *views, const char *name)
+static bool views_make_keys(mcds_views *views, const char *name, mcds_views_database database)
 {
     struct mcds__key pages;
     const char *ns = mcds__store_ns(views->handle.store);
-    const struct mcds__setting setting = {.name = "flush_ms", .number = views->flush_ms};
+    const struct mcds__setting settings[] = {
+        {.name = "flush_ms", .number = views->flush_ms},
+        {"database", database, databases, sizeof databases / sizeof databases[0]},
+    };
     mcds__key_begin(&views->counts, ns, MCDS__TAG_VIEWS, name);
     mcds__settings_init(&views->settings, mcds__store_env(views->handle.store),
-                        MCDS__KIND_VIEWS, false, &views->counts, &setting, 1, 0);
+                        MCDS__KIND_VIEWS, false, &views->counts, settings, 2, 0);
+    views->settings.is_last_apart = 1;
     mcds__key_add_number(&views->counts, views->flush_ms);
     mcds__key_begin(&views->bases, ns, MCDS__TAG_VIEWS_BASE, name);
     mcds__key_begin(&views->loads, ns, MCDS__TAG_VIEWS_LOAD, name);
@@ -300,7 +318,7 @@ int mcds_views_open(mcds_store *store, const char *name, const mcds_views_option
     views->context = own.context;
     views->hash_key[0] = mcds__random_u64(mcds__store_env(store));
     views->hash_key[1] = mcds__random_u64(mcds__store_env(store));
-    if (!views_make_keys(views, name)) {
+    if (!views_make_keys(views, name, own.database)) {
         mcds_views_close(views);
         return mcds__fail_memory("views", name, NULL);
     }
