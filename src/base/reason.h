@@ -105,7 +105,6 @@
     X(BAD_KEY, BAD_BYTE, "a key must be 1 to 250 bytes of 0x21 to 0x7e")                       \
     X(LONG_TTL, OUT_OF_RANGE, "a ttl must be at most ten years")                               \
     X(LARGE_DELTA, OUT_OF_RANGE, "a delta must be at most 2^63 - 1")                           \
-    X(NO_TOKEN, ARGUMENT_MISSING, "CAS needs a token")                                         \
     E(CONNECTION_REFUSED, CONNECTION_REFUSED, ECONNREFUSED,                                    \
       "connection refused: no server listens there")                                           \
     E(CONNECTION_CLOSED, CONNECTION_CLOSED, ECONNRESET, "the server has closed the connection") \

@@ -7,9 +7,14 @@
 
 void mcds__batch_refuse(mcds_batch *batch)
 {
+    bool is_beyond = false;
+    for (uint32_t i = 0; i < batch->count; i++)
+        is_beyond = is_beyond ||
+                    batch->requests[i].reply.detail == MCDS__WHY(SERVER_WITHOUT_CAS);
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_reply *reply = &batch->requests[i].reply;
-        bool is_beyond = reply->detail == MCDS__WHY(SERVER_WITHOUT_CAS);
+        if (is_beyond) /* also the read that the caller looks at first */
+            reply->detail = MCDS__WHY(SERVER_WITHOUT_CAS);
         reply->outcome = reply->detail == NULL ? MCDS_OUT_UNSENT
                          : is_beyond           ? MCDS_OUT_UNSUPPORTED
                                                : MCDS_OUT_BAD_REQUEST;

@@ -234,10 +234,9 @@ static const mcds_reason *what_is_wrong(const mcds_store *store, const mcds_requ
     bool lacks_token = request->command == MCDS_CAS && request->cas.connection == 0;
     if (fault != NULL || (!lacks_token && request->copy == 0))
         return fault;
-    const mcds_capabilities can = mcds__store_can(store);
-    if (lacks_token) /* a server without compare-and-set returns none */
-        return can.compare_and_set ? MCDS__WHY(NO_TOKEN) : MCDS__WHY(SERVER_WITHOUT_CAS);
-    return request->copy < can.places ? NULL : MCDS__WHY(FEW_SERVERS);
+    if (lacks_token) /* a server without compare-and-set returns none, also behind a proxy */
+        return MCDS__WHY(SERVER_WITHOUT_CAS);
+    return request->copy < mcds__store_can(store).places ? NULL : MCDS__WHY(FEW_SERVERS);
 }
 
 bool mcds__store_is_parents(const mcds_store *store)
