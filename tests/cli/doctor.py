@@ -13,13 +13,20 @@ UNSUPPORTED = 76
 
 # What needs compare-and-set, as doctor names it, and commands that need it.
 NEEDY = {
-    "locks": ["lock l -- echo ran"],
+    "locks": ["lock l -- echo ran", "lock l --break"],
+    "semaphores": ["semaphore run s --permits 2 -- echo ran"],
+    "leaders": ["leader run l -- echo ran"],
+    "once": ["once o -- echo ran", "once o --settle 0"],
+    "caches": ["cache hold c k -- echo ran"],
+    "queues": ["queue push q job --may-lose"],
+    "limits of buckets": ["limit take r ann --rate 3/1m", "limit run r ann --rate 3/1m -- echo ran"],
+    "ids": ["ids next i"],
     "sets": ["set add s a", "set add s a --bag", "set add s a --list"],
     "tables": ["table put t k v"],
     "arrays": ["array set a x"],
     "views": ["views hit w page --database lmdb:KEPT"],
     "exact counters": ["counter add x --exact"],
-    "'counter take'": ["counter take c"],
+    "'counter take'": ["counter take c", "counter take never"],
     "'list clear'": ["list clear b"],
     "exact or estimated visitors": ["visitors hit v2 ann --exact", "visitors hit v3 ann --estimated"],
     "online": ["online beat o ann", "online beat o2 ann --exact", "online beat o3 ann --estimated"],

@@ -116,6 +116,7 @@ static enum mcds__step ask_try(struct mcds__lease_call *call, struct mcds__opera
     mcds_lease *lease = call->lease;
     draw_token(call, operation);
     call->requests[0] = mcds__lease_write(call, MCDS_ADD, 0, (mcds_cas_token){0, 0});
+    call->requests[0].options = MCDS_NEEDS_CAS; /* to renew and to release it */
     enum mcds__step step = lease_acquire_ask(call, operation, TRY);
     /* If an earlier add is in doubt, the time of the lease may have begun with the first one. */
     if ((lease->state & MCDS__LEASE_TOKEN) == 0)

@@ -226,6 +226,7 @@ mcds_request mcds__replica_head_add(const struct mcds__replica *replica, uint32_
     mcds_bytes key = mcds__key_bytes(&replica->head);
     return (mcds_request){
         .command = MCDS_ADD,
+        .options = MCDS_NEEDS_CAS,
         .key = key,
         .copy = copy,
         .value = {value, mcds__frame_seal(value, HEAD_TYPE, HEAD_VERSION, key, HEAD_LENGTH)},

@@ -200,7 +200,8 @@ enum mcds__step mcds__replica_ask_write(struct mcds__replica_flush *flush,
     bool learns = !mcds__replica_knows_tombstones(replica);
     operation->connection = 0;
     for (uint32_t i = 0; i < replica->copies; i++) {
-        mcds_request write = {.command = MCDS_ADD, .key = key, .value = value};
+        mcds_request write = {
+            .command = MCDS_ADD, .options = MCDS_NEEDS_CAS, .key = key, .value = value};
         flush->tombstone_at[i] = -1;
         flush->write_at[i] = -1;
         if (learns) /* before the write: a later drop sets another tombstone */

@@ -122,7 +122,8 @@ static mcds_outcome answer_here(const struct mcds__connection *connection,
     }
     if (request->command == MCDS_APPEND && read_on != 0 && !connection->has_numbers)
         return MCDS_OUT_EXISTS;
-    bool compares = request->command == MCDS_CAS || read_on != 0;
+    bool compares = request->command == MCDS_CAS || read_on != 0 ||
+                    (request->options & MCDS_NEEDS_CAS) != 0;
     if (compares && !connection->probe_can.compare_and_set) {
         *detail_out = MCDS__WHY(SERVER_WITHOUT_CAS);
         return MCDS_OUT_UNSUPPORTED;

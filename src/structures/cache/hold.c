@@ -29,6 +29,7 @@ static enum mcds__step set_write(struct mcds__cache_change *call, mcds_request *
     write->cas = is_there ? call->request.reply.cas : (mcds_cas_token){0, 0};
     write->ttl_ms = ttl_ms;
     write->value = value;
+    write->options = MCDS_NEEDS_CAS;
     return MCDS__ASK;
 }
 

@@ -165,6 +165,7 @@ static void look_add_claim(struct mcds__cache_look *look, struct mcds__operation
     look_add_routed(
         look, (mcds_request){
                   .command = cas.connection != 0 ? MCDS_CAS : MCDS_ADD,
+                  .options = MCDS_NEEDS_CAS, /* to store the value */
                   .ttl_ms = mcds__cache_lease_ms(look->cache, look->cache->fill_ms),
                   .key = mcds__key_bytes(key),
                   .value = look_draw_claim(look, operation, mcds__key_bytes(key), base_id),
@@ -191,6 +192,7 @@ static void look_tend_generation(struct mcds__cache_look *look,
     struct mcds__cache_generation *generation = &look->generations[i];
     assert(i < look->sight.asked);
     mcds_request request = {.command = MCDS_ADD,
+                            .options = MCDS_NEEDS_CAS,
                             .ttl_ms = MCDS__CACHE_GENERATION_MS,
                             .key = mcds__key_bytes(&generation->key)};
     uint64_t number = mcds__random_u64(operation->env);

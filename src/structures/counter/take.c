@@ -167,8 +167,8 @@ static enum mcds__step step_take(struct mcds__operation *operation)
     if (take->stage == TAKE_SETTING)
         return take_sets(take);
     step = mcds__tally_read_twice_step(take->requests, take->counter->keys,
-                                       take->counter->stripes, MCDS_WANT_TTL, &take->read_stage,
-                                       operation);
+                                       take->counter->stripes, MCDS_WANT_TTL | MCDS_NEEDS_CAS,
+                                       &take->read_stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     return ask_sets(take);

@@ -123,9 +123,12 @@ static enum mcds__step lock_break_take_write(struct lock_break *call)
 static enum mcds__step step_break(struct mcds__operation *operation)
 {
     struct lock_break *call = (struct lock_break *)operation;
+    mcds_request request;
     switch (call->stage) {
     case BREAK_BEGIN:
-        return lock_break_ask(call, BREAK_LOOK, mcds__lease_get(&call->call));
+        request = mcds__lease_get(&call->call);
+        request.options |= MCDS_NEEDS_CAS;
+        return lock_break_ask(call, BREAK_LOOK, request);
     case BREAK_LOOK:
         return lock_break_take_look(call);
     default:

@@ -78,6 +78,7 @@ static enum mcds__step once_begin_ask_claim(struct once_begin *call, mcds_cas_to
     call->stage = ONCE_CLAIM;
     call->requests[WRITE] = (mcds_request){
         .command = cas.connection != 0 ? MCDS_CAS : MCDS_ADD,
+        .options = MCDS_NEEDS_CAS, /* to finish it */
         .ttl_ms = mcds__once_claim_ttl_ms(call->once, call->once->strict),
         .key = key,
         .value = draw_claim(call),

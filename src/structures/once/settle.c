@@ -66,6 +66,7 @@ static enum mcds__step change_ask_write(struct once_change *call, enum mcds__onc
         return mcds__operation_finish(&call->base, MCDS_NO_MEMORY);
     call->stage = CHANGE_WRITE;
     call->request = (mcds_request){.command = cas.connection != 0 ? MCDS_CAS : MCDS_ADD,
+                                   .options = MCDS_NEEDS_CAS,
                                    .ttl_ms = is_done ? mcds__once_result_ttl_ms(call->once)
                                                      : MCDS__ONCE_FREE_MS,
                                    .key = mcds__key_bytes(&call->key),

@@ -132,6 +132,7 @@ static enum mcds__step ask_make(struct semaphore_acquire *acquire)
     acquire->stage = MAKE;
     requests[0] = (mcds_request){
         .command = MCDS_ADD,
+        .options = MCDS_NEEDS_CAS,
         .key = key,
         .value = mcds__semaphore_encode(&settings, key, acquire->settings),
         .route = mcds__key_bytes(&semaphore->route),

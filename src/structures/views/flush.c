@@ -93,6 +93,7 @@ static enum mcds__step write_mark(struct views_flush *flush)
     const uint64_t mark[2] = {flush->mark, 0};
     flush->requests[0] = (mcds_request){
         .command = flush->marked ? MCDS_CAS : MCDS_ADD,
+        .options = MCDS_NEEDS_CAS,
         .key = key,
         .value = mcds__frame_seal_numbers(flush->pair, MCDS__VIEWS_MARK,
                                           MCDS__VIEWS_FRAME_VERSION, key, mark, 2),
@@ -354,7 +355,7 @@ static int views_flush_launch(mcds_views *views, bool is_final, const struct mcd
     if (flush == NULL)
         return result;
     mcds__settings_check_begin(&flush->check, &views->settings, true, &flush->base);
-    flush->check.look.may_lack = true;
+    flush->check.look.may_lack = flush->check.needs_cas = true;
     flush->views = views;
     flush->is_final = is_final;
     flush->stage = FLUSH_BEGIN;
