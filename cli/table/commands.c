@@ -338,8 +338,11 @@ const struct noun all_nouns[] = {
     {NOUN(set, "there is none", "elements that many processes add and remove"),
      .shape = OPTIONS(FORM), .keeps_options = true},
     {NOUN(table, "there is none", "values by key")},
-    {NOUN(limit, "there is none", "rate limits for identities"), .shape = OPTIONS(RATES),
-     .why_not = limit_why_not},
+    {NOUN(limit,
+          "there is none with buckets; with --burst window, a limit has no ls and no drop: its "
+          "numbers expire",
+          "rate limits for identities"),
+     .shape = OPTIONS(RATES), .why_not = limit_why_not},
     {NOUN(queue, "there is none", "jobs that workers take in turn"), .shape = OPTIONS(STRIPES),
      .why_not = queue_why_not},
     {NOUN(ids, "there is none", "unique numbers that rise"), .shape = OPTIONS(IDS)},
