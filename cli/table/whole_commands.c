@@ -100,7 +100,8 @@ const struct verb watch_verbs[] = {
          "When the store does not answer, it says so once and waits. Of a queue it prints the "
          "numbers of jobs that are waiting, delayed, claimed and dead, as count does, which "
          "reads all of them. Views, caches, limits, ids, semaphores and once are not watched; "
-         "it says so of a NAME that only they have."},
+         "it says so of a NAME that only they have. A NAME is no pattern, as that of ls is: it "
+         "says so where a NAME with * ? or [ has nothing yet."},
     {.word = NULL},
 };
 

@@ -161,6 +161,19 @@ static void look_for_others(struct watch *watch)
         (void)!mcds_scan(watch->session->store, see_listed, watch);
 }
 
+/* Of a name that reads like a pattern, and that nothing has yet. */
+static void explain_patterns(struct watch *watch)
+{
+    for (size_t i = 0; i < watch->command->element_count; i++) {
+        const char *name = watch->command->elements[i].data;
+        if (strpbrk(name, "*?[") != NULL && !has_watched(watch, i))
+            complain(&watch->session->output,
+                     "watch: '%.200s' is watched as a name, because watch takes no patterns; "
+                     "'mcds ls PATTERN' lists names",
+                     name);
+    }
+}
+
 static bool is_over(const struct watch *watch)
 {
     size_t left = 0;
@@ -176,8 +189,10 @@ static int go_on(struct watch *watch)
         uint64_t changes = go_round(watch);
         if (!output_flush(output))
             return STATUS_IO;
-        if (is_first && !watch->outage.is_told)
+        if (is_first && !watch->outage.is_told) {
             look_for_others(watch);
+            explain_patterns(watch);
+        }
         if (is_over(watch))
             return watch->status;
         if (changes > 0 && is_given(watch->command, OPTION_ONCE))

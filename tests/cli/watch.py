@@ -181,6 +181,18 @@ class WatchTest(unittest.TestCase):
         self.assertEqual(self.next(), ["counter\tpages\tmade\t1"])
         self.assertTrue(self.said.empty(), list(self.said.queue))
 
+    def test_a_pattern(self):
+        """It is a name, which may be made, and it is said that it is no pattern."""
+        self.mcds("counter", "add", "hits")
+        self.mcds("counter", "add", "there?")
+        self.watch("hit*", "there?", "plain")
+        self.assertEqual(self.said.get(timeout=LIMIT_S), "mcds: watch: 'hit*' is watched as a name, because watch takes no "
+                         "patterns; 'mcds ls PATTERN' lists names")
+        self.mcds("counter", "add", "hits")
+        self.mcds("counter", "add", "hit*")
+        self.assertEqual(self.next(), ["counter\thit*\tmade\t1"])
+        self.assertTrue(self.said.empty(), list(self.said.queue))
+
     def test_what_is_appended(self):
         self.mcds("list", "push", "l", "one")
         self.mcds("log", "put", "g", "before")
