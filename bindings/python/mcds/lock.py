@@ -9,10 +9,10 @@ import time
 import weakref
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Iterator, List, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
-from .arguments import check_type
+from .arguments import Misfit, check_type
 from .block import ending, statement, surely
 from .core import Bound, Core, Opened
 from .encoding import encode_text
@@ -39,6 +39,7 @@ class Holder:
     tenure     a random number that identifies this acquisition; a renewal keeps it
     shared     how many holders share the lock; 0: one holder has it alone
     intended   it is shared, and a caller waits, or has just waited, to have it alone
+    lock       name of the lock
     """
 
     fence: int
@@ -47,6 +48,7 @@ class Holder:
     tenure: int
     shared: int = 0
     intended: bool = False
+    lock: Optional[bytes] = dataclasses.field(default=None, repr=False, compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,13 +93,16 @@ def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: 
     return core.open("lock", encode_name(name), options, (lease_ms, label, chosen), chosen)
 
 
-def take_holder(code: int, out: Any) -> Optional[Holder]:
-    if code == NOT_FOUND:
-        return None
-    if code != 0:
-        raise error_of(code)
-    remaining = out.remaining_ms / 1000 if out.remaining_ms >= 0 else None
-    return Holder(out.fence, remaining, text(out.label), out.tenure, out.shared, bool(out.intended))
+def holder_of(lock: bytes) -> Callable[[int, Any], Optional[Holder]]:
+    """What makes a result of the lock from the struct of C."""
+    def take(code: int, out: Any) -> Optional[Holder]:
+        if code == NOT_FOUND:
+            return None
+        if code != 0:
+            raise error_of(code)
+        remaining = out.remaining_ms / 1000 if out.remaining_ms >= 0 else None
+        return Holder(out.fence, remaining, text(out.label), out.tenure, out.shared, bool(out.intended), lock)
+    return take
 
 
 @dataclasses.dataclass(frozen=True)
@@ -335,9 +340,14 @@ class Leased(Structure):
                     give_back=tenure._give_back, made_by=(self, None, (), {}))
 
 
-def check_seen(seen: Optional[Holder]) -> None:
-    if seen is not None:
-        check_type(seen, Holder, "seen")
+def check_seen(seen: Optional[Holder], lock: bytes) -> None:
+    """A Holder that a program has made names no lock."""
+    if seen is None:
+        return
+    check_type(seen, Holder, "seen")
+    if seen.lock is not None and seen.lock != lock:
+        raise ValueError(Misfit(f"seen is the holder of lock '{shown_name(seen.lock)}'; give one of lock "
+                                f"'{shown_name(lock)}', or None"))
 
 
 class LockPlans(Leased):
@@ -360,7 +370,7 @@ class LockPlans(Leased):
         """Who holds the lock; None where it is free."""
         out = new_sized("mcds_lock_holder")
         return Plan(lib.mcds_lock_get_holder, lib.mcds_lock_get_holder_start,
-                    (self._opened.handle, out), take_holder, out)
+                    (self._opened.handle, out), holder_of(self._opened.name), out)
 
     def _watch(self, seen: Optional[Holder] = None, wait: Seconds = 0) -> Plan[Optional[Holder]]:
         """Wait until the lock has another holder than `seen`, and return it, or None: it is free.
@@ -371,11 +381,11 @@ class LockPlans(Leased):
         Lost: the fence is smaller than that of `seen`; the store has lost it.
         """
         out = new_sized("mcds_lock_holder")
-        check_seen(seen)
+        check_seen(seen, self._opened.name)
         if seen is not None:
             out.fence, out.tenure = seen.fence, seen.tenure
         return Plan(lib.mcds_lock_watch, lib.mcds_lock_watch_start,
-                    (self._opened.handle, as_short_ms(wait, "wait"), out), take_holder, out)
+                    (self._opened.handle, as_short_ms(wait, "wait"), out), holder_of(self._opened.name), out)
 
     def _break_lock(self) -> Plan[bool]:
         """Take the lock from its holder, which gets Lost. False: it was free."""
@@ -482,7 +492,7 @@ class Lock(Block, LockPlans):
     @shows(LockPlans._watch, "{}")
     def watch(self, seen: Optional[Holder] = None, wait: Seconds = 0) -> Optional[Holder]:
         until = time.monotonic() + checked(self, Lock.watch, as_ms, wait, "wait") / 1000
-        checked(self, Lock.watch, check_seen, seen)
+        checked(self, Lock.watch, check_seen, seen, self._opened.name)
         while True:
             plan = self._watch(seen, slice_ms(until) / 1000)
             try:

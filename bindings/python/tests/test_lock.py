@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 import threading
-from typing import Callable, List
+from typing import Any, Callable, List
 
 import mcds
 import pytest
@@ -32,6 +33,20 @@ def test_a_block_holds_the_lock(s: mcds.Store, opener: Opener) -> None:
         with other.lock("l") as later:
             assert later.fence > lease.fence
     assert s.lock("l").drop() and not s.lock("l").break_lock()
+
+
+def test_a_holder_of_another_lock_is_no_look(s: mcds.Store) -> None:
+    with s.lock("one"), s.lock("other"):
+        one, other = s.lock("one").watch(), s.lock("other").holder()
+        assert one is not None and other is not None and one == dataclasses.replace(one, lock=None)
+        said = "lock 'other': watch: seen is the holder of lock 'one'; give one of lock 'other', or None"
+        watches: List[Callable[..., Any]] = [s.lock("other").watch, s.pipeline().lock("other").watch, s.aio.lock("other").watch]
+        for watch in watches:
+            with pytest.raises(ValueError, match=f"^{said}$"):
+                watch(one)
+        for seen in (other, dataclasses.replace(other, lock=None)):  # as a program may have stored it
+            with pytest.raises(mcds.Busy):
+                s.lock("other").watch(seen)
 
 
 def test_most_readers(s: mcds.Store) -> None:
