@@ -335,6 +335,28 @@ def test_table_pages(s: mcds.Store, opener: Opener) -> None:
     assert sorted(seen) == sorted((b"%d" % i, b"%d" % (i * i)) for i in range(500))
 
 
+def test_an_iterator_does_not_count(s: mcds.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """list(x) asks for len(x), which reads all elements; list(iter(x)) does not."""
+    counted: List[type] = []
+    values, elements, table = s.list("l"), s.set("s"), s.table("t")
+    values.push("x")
+    elements.add("x")
+    table.put("x", "v")
+
+    def count(self: Any) -> int:
+        counted.append(type(self))
+        return 1
+
+    structures: List[Any] = [values, elements, table]
+    for one in structures:
+        monkeypatch.setattr(type(one), "__len__", count)
+    for one in structures:
+        assert list(iter(one)) == [element for element in one] == [b"x"]
+        assert set(one) == {b"x"} and counted == []
+        assert list(one) == [b"x"] and counted.pop() == type(one)
+        counted.clear()
+
+
 def test_list(s: mcds.Store) -> None:
     x = s.list("l")
     assert not x and list(x) == [] and not x.clear()
