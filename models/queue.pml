@@ -9,6 +9,7 @@
      kept     a job whose push was acknowledged is found from the head until a worker is done
      alone    no job is handed to a second worker while the first one has its claim
      done     a job that is done is not handed out again, and is not a dead job
+     erased   nor is a dead job that was discarded
    -DPOP      a claim removes the job
    -DNOID     a repeated or late record counts again
    -DNOTRY    a worker gives a job back without its receipt
@@ -20,6 +21,8 @@
    -DNORECORD a done that comes late erases the dead job, and leaves no done record for a worker that is burying it
    -DLATEDEAD a done that comes late leaves the dead job
    -DUNMARKED a job is copied to a dead job without a mark in its part
+   -DKEEPJOB  a discard leaves the job in its part, where the call that has made it dead may have left it
+   -DBARE     a discard erases the entry of the dead job, and leaves no done record
    -DNOENTRY   a part that is finished is erased at once */
 #define JOBS 1
 #define PARTS 3
@@ -38,7 +41,8 @@ byte holder[PARTS] = NONE;   /* the worker whose claim has not ended; a late cla
 byte known[PARTS] = 0;       /* the outcome of the record in doubt, which the part keeps with its id */
 byte head = 0, tail = 0;
 bool acked[JOBS] = false, finished[JOBS] = false, dead[JOBS] = false;
-bool reported[JOBS] = false; /* a done has begun */
+bool reported[JOBS] = false; /* a done or a discard has begun */
+bool erased[JOBS] = false;   /* by a discard */
 bool recorded[JOBS] = false;   /* in the place of the dead job */
 byte late = NONE, late_part = NONE;  /* a copy of a push under way */
 bool late_opens = false;
@@ -160,7 +164,7 @@ over:
 /* A job becomes a dead job, unless it has a done record. */
 inline bury(j) {
   if :: recorded[j] -> skip :: else -> dead[j] = true fi;
-  assert(!finished[j] || !dead[j])
+  assert((!finished[j] && !erased[j]) || !dead[j])
 }
 
 /* A done of a dying job is that of a worker whose claim has ended. */
@@ -228,7 +232,7 @@ walk:
 #endif
        assert(holder[p] == NONE);
        holder[p] = me;
-       assert(!finished[j]) };
+       assert(!finished[j] && !erased[j]) };
      if
      /* one worker more accepts more tries */
      :: t > TRIES && (me > 0 || t == CLAIMS) ->
@@ -294,6 +298,21 @@ finish:    atomic { reported[j] = true;
      goto look
   :: atomic { p < PARTS && is[p] == CLOSED && job[p] != NONE && faults == 0 ->
        faults++; lateclaim = p };
+     goto look
+  /* a discard of the dead job that it has read */
+  :: atomic { p == head && dead[j] -> reported[j] = true };
+#ifndef KEEPJOB
+     atomic {
+       p = 0;
+       do :: p < PARTS && job[p] != j -> p++ :: else -> break od;
+       if :: p < PARTS -> job[p] = NONE; holder[p] = NONE :: else fi };
+#endif
+     atomic {
+#ifdef BARE
+       if :: dead[j] || recorded[j] -> dead[j] = false; recorded[j] = false; erased[j] = true :: else fi };
+#else
+       if :: dead[j] -> dead[j] = false; recorded[j] = true; erased[j] = true :: else fi };
+#endif
      goto look
 #ifdef SKIP
   :: atomic { p < PARTS - 1 && is[p] == CLOSED && p == head -> calls++ }; goto move

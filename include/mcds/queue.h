@@ -100,8 +100,8 @@ extern "C" {
  * same number; each handle applies its own. A dead job is kept until it is discarded, or the
  * queue is dropped, or a worker whose claim had ended reports late that the job is done. To retry
  * dead jobs, push each job that mcds_queue_dead visits, and then discard it. A job that was
- * pushed again is another job: a late report for the dead one does not affect it. A late report
- * leaves an entry of about 60 bytes in the store for two hours.
+ * pushed again is another job: a late report for the dead one does not affect it. A late report or
+ * a discard leaves an entry of about 60 bytes in the store for two hours.
  *
  * If an lmdb: file is full, pushes return MCDS_FULL, and workers can empty the queue. A memcached
  * server that does not evict (-M) stores each new value before it frees the old one. If it is
@@ -468,7 +468,7 @@ MCDS_API MCDS_CHECKED int mcds_queue_scan_start(mcds_queue *queue, uint64_t limi
 /* Visits dead jobs, in no order. A dead job is kept under its old number, so it is kept once,
  * even if two workers find it dead at the same time. If an again or a next that makes a job dead is
  * AMBIGUOUS, or its caller dies, mcds_queue_scan may also visit this job, until the job is done or
- * a later call makes it dead.
+ * discarded, or a later call makes it dead.
  * Arguments:   limit  largest number of jobs that are visited; 0 = all
  *              visit  as of mcds_queue_scan
  * Returns:     as mcds_queue_scan; MCDS_LOST until the queue is dropped, as for mcds_queue_count
@@ -480,10 +480,11 @@ MCDS_API MCDS_CHECKED int mcds_queue_dead_start(mcds_queue *queue, uint64_t limi
                                                 mcds_queue_scan_cb visit, void *context,
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erases a dead job. To retry the job, push it first.
+/* Erases a dead job. To retry the job, push it first. After MCDS_OK the job is not handed out, and
+ * does not become dead again, even if a call that made it dead was AMBIGUOUS or its caller died.
  * Arguments:   id  of the entry that mcds_queue_dead has visited
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such dead job
- * Cost:        1
+ * Cost:        3; 2 if mcds_queue_push_dead has added the job
  * Lost reply:  MCDS_AMBIGUOUS: erased, or not, or not yet; call again
  * Threads:     any */
 MCDS_API MCDS_CHECKED int mcds_queue_discard(mcds_queue *queue, mcds_bytes id);

@@ -4,6 +4,12 @@
 
 #define CLAIM_MS 60000
 
+struct dead_id {
+    uint8_t bytes[32];
+    size_t length;
+};
+static struct dead_id tried_id; /* of the dead job that a trial discards */
+
 static mcds_queue *open_queue(struct trial *trial)
 {
     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
@@ -111,6 +117,36 @@ static int act_give_back(struct trial *trial)
 static int act_longer(struct trial *trial)
 {
     return CALL_IN(trial->suite, trial->pipeline, mcds_queue_longer, trial->queue, &trial->job);
+}
+
+static bool see_id(void *context, const mcds_queue_entry *entry)
+{
+    struct dead_id *id = context;
+    assert_true(entry->id.length > 0 && entry->id.length <= sizeof id->bytes);
+    memcpy(id->bytes, entry->id.data, id->length = entry->id.length);
+    return true;
+}
+
+/* The length is 0 if there is no dead job. */
+static struct dead_id find_dead(struct trial *trial)
+{
+    struct dead_id id = {.length = 0};
+    mcds_queue *probe = open_queue(trial);
+    HOLDS(trial, mcds_queue_dead(probe, 0, see_id, &id) == MCDS_OK);
+    mcds_queue_close(probe);
+    return id;
+}
+
+static void prepare_discard(struct trial *trial)
+{
+    prepare_dead(trial);
+    tried_id = find_dead(trial);
+}
+
+static int act_discard(struct trial *trial)
+{
+    return CALL_IN(trial->suite, trial->pipeline, mcds_queue_discard, trial->queue,
+                   (mcds_bytes){tried_id.bytes, tried_id.length});
 }
 
 static int act_drop(struct trial *trial)
@@ -283,6 +319,39 @@ static void judge_done_after_bury(struct trial *trial, int result)
     end(trial);
 }
 
+/* Whatever the again has done: if the job is dead and is discarded, no claim finds it, and it is not
+ * dead again. */
+static void judge_discard_after_again(struct trial *trial, int result)
+{
+    HOLDS(trial, is_told(result) && result != MCDS_LOST);
+    struct dead_id id = find_dead(trial);
+    if (id.length > 0) {
+        HOLDS(trial,
+              mcds_queue_discard(trial->queue, (mcds_bytes){id.bytes, id.length}) == MCDS_OK);
+        trial->job = (mcds_job)MCDS_JOB_INIT;
+        set_tries(trial, 0);
+        shift_wall_ms(trial->suite, CLAIM_MS);
+        HOLDS(trial,
+              mcds_queue_next(trial->queue, 0, &trial->job, &trial->value) == MCDS_NOT_FOUND);
+        mcds_queue_counts counts = count_jobs(trial);
+        HOLDS(trial, counts.waiting == 0 && counts.claimed == 0 && counts.dead == 0);
+    }
+    HOLDS(trial, result != MCDS_OK || id.length > 0);
+    end(trial);
+}
+
+static void judge_discard(struct trial *trial, int result)
+{
+    HOLDS(trial, is_told(result) && result != MCDS_LOST);
+    HOLDS(trial, !was_lost_once(trial) || result == MCDS_OK);
+    uint64_t dead = count_jobs(trial).dead;
+    HOLDS(trial, result == MCDS_AMBIGUOUS ? dead <= 1 : dead == (result != MCDS_OK));
+    if (result != MCDS_OK)
+        HOLDS(trial, act_discard(trial) == (dead > 0 ? MCDS_OK : MCDS_NOT_FOUND));
+    HOLDS(trial, act_discard(trial) == MCDS_NOT_FOUND && count_jobs(trial).dead == 0);
+    end(trial);
+}
+
 static void judge_done_late(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_LOST || (is_told(result) && result != MCDS_OK));
@@ -291,7 +360,7 @@ static void judge_done_late(struct trial *trial, int result)
     HOLDS(trial, count_jobs(trial).dead <= (result != MCDS_LOST));
     if (trial->job.is_held)
         HOLDS(trial, mcds_queue_done(trial->queue, &trial->job) == MCDS_LOST);
-    HOLDS(trial, count_jobs(trial).dead == 0);
+    HOLDS(trial, act_discard(trial) == MCDS_NOT_FOUND && count_jobs(trial).dead == 0);
     end(trial);
 }
 
@@ -332,7 +401,10 @@ static const struct scenario scenarios[] = {
      judge_next_after_again},
     {"queue next, of a job claimed too often", prepare_claimed_too_often, act_next,
      judge_done_after_bury},
-    {"queue done, of a dead job", prepare_dead, act_done, judge_done_late},
+    {"queue done, of a dead job", prepare_discard, act_done, judge_done_late},
+    {"queue discard, after an again at the last try", prepare_last_try, act_give_back,
+     judge_discard_after_again},
+    {"queue discard", prepare_discard, act_discard, judge_discard},
     {"queue longer", prepare_claim, act_longer, judge_longer},
     {"queue drop", prepare_job, act_drop, judge_drop},
     {"queue drop, no queue", prepare_none, act_drop, judge_drop},

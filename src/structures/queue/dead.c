@@ -1,10 +1,10 @@
-/* Queue: dead jobs, each an entry of its own.
+/* Queue: the entries of dead jobs.
  *
  * A job that is buried is claimed meanwhile: its copy is made first, and then the job is removed.
  * A worker that reports late that such a job is done writes a done record in the place of the
- * copy. A worker that is burying the job at this moment then makes no copy of it. A done record
- * stays for longer than a call takes, and then expires. So there are as many of them as late
- * reports in two hours.
+ * copy, and a discard does the same (discard.c). A worker that is burying the job at this moment then
+ * makes no copy of it. A done record stays for longer than a call takes, and then expires. So there
+ * are as many of them as late reports and discards in two hours.
  *
  * An empty entry is also the mark of a part that a pusher has passed over: its key was lost before
  * the part was made, so none of its jobs is lost. */
@@ -50,6 +50,11 @@ bool mcds__queue_begin_bury(struct mcds__queue_work *work, const struct mcds__qu
     return is_begun;
 }
 
+static int64_t record_expires_ms(const struct mcds__queue_work *work)
+{
+    return mcds__wall_ms(work->queue->keyed.map.env) + DONE_RECORD_MS;
+}
+
 bool mcds__queue_begin_done_record(struct mcds__queue_work *work,
                                    const struct mcds__queue_spot *spot)
 {
@@ -58,9 +63,21 @@ bool mcds__queue_begin_done_record(struct mcds__queue_work *work,
         .verb = MCDS__MAP_PUT,
         .element = mcds__queue_dead_element(spot->incarnation, spot->part, spot->number,
                                             element),
-        .expires_ms = mcds__wall_ms(work->queue->keyed.map.env) + DONE_RECORD_MS,
+        .expires_ms = record_expires_ms(work),
     };
     assert(command.expires_ms > DONE_RECORD_MS);
+    return begin_dead(work, &command);
+}
+
+bool mcds__queue_begin_erase(struct mcds__queue_work *work, mcds_bytes element, mcds_bytes dead)
+{
+    const struct mcds__map_command command = {
+        .verb = MCDS__MAP_SWAP,
+        .element = element,
+        .expected = dead,
+        .expires_ms = record_expires_ms(work),
+    };
+    assert(dead.length >= MCDS__QUEUE_DEAD_TRIES);
     return begin_dead(work, &command);
 }
 
@@ -90,38 +107,4 @@ bool mcds__queue_begin_get_skip(struct mcds__queue_work *work, uint64_t incarnat
 {
     uint8_t element[MCDS__QUEUE_ELEMENT_MAX];
     return mcds__queue_begin_get(work, skip_element(incarnation, part, place, element));
-}
-
-static int take_discard_code(const struct mcds__map_update *update, void *out)
-{
-    (void)out;
-    assert(update->wants_code);
-    return update->code == MCDS__MAP_CHANGED ? MCDS_OK : MCDS_NOT_FOUND;
-}
-
-static const struct mcds__operation_kind discard_kind = MCDS__KEYED_UPDATE("queue", "discard");
-
-int mcds_queue_discard_start(mcds_queue *queue, mcds_bytes id, mcds_pipeline *pipeline,
-                             uint64_t tag)
-{
-    int result = mcds__queue_check_timed(queue, &discard_kind, 0);
-    if (result != MCDS_OK)
-        return result;
-    if (id.data == NULL || !mcds__queue_is_dead(id))
-        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING,
-                          MCDS__CALL(&discard_kind, queue->keyed.handle.name),
-                          .wanted = "the id of a dead job", .option = "id");
-    const struct mcds__keyed_command order = {
-        .command = {.verb = MCDS__MAP_REMOVE, .element = id},
-        .must_exist = true,
-        .wants_code = true,
-        .take = take_discard_code,
-    };
-    return mcds__keyed_launch_update(&queue->keyed, &discard_kind, &order,
-                                     MCDS__START(pipeline, tag));
-}
-
-int mcds_queue_discard(mcds_queue *queue, mcds_bytes id)
-{
-    return mcds_queue_discard_start(queue, id, MCDS__WAIT, 0);
 }

@@ -46,6 +46,19 @@ bool mcds__queue_is_dead(mcds_bytes element)
     return element.length == DEAD_ELEMENT && *(const char *)element.data == 'x';
 }
 
+bool mcds__queue_find_spot(mcds_bytes element, struct mcds__queue_spot *spot_out)
+{
+    const uint8_t *bytes = element.data;
+    assert(mcds__queue_is_dead(element));
+    *spot_out = (struct mcds__queue_spot){
+        mcds__get_u64(bytes + 1),
+        (uint64_t)mcds__get_time(bytes + 9),
+        (uint64_t)mcds__get_time(bytes + PART_ELEMENT),
+    };
+    return spot_out->incarnation != 0 && mcds__jobs_is_part(spot_out->part) &&
+           spot_out->number < (uint64_t)MCDS__JOBS_NUMBER_MAX;
+}
+
 struct mcds__queue_range mcds__queue_range(mcds_queue *queue, uint32_t stripe)
 {
     struct mcds__queue_range range = {0, 0, 0};

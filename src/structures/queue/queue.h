@@ -121,11 +121,21 @@ bool mcds__queue_choose(mcds_queue *queue, uint32_t stripe, uint64_t from, int64
 /* The lowest part of the stripe, from the first one on, that is not known to be finished. */
 uint64_t mcds__queue_unfinished(mcds_queue *queue, uint32_t stripe);
 
+/* The place of a job, which no other job ever has. */
+struct mcds__queue_spot {
+    uint64_t incarnation;
+    uint64_t part;
+    uint64_t number;
+};
+
 /* The elements; each returns the bytes in `out`. */
 mcds_bytes mcds__queue_numbers_element(void);
 mcds_bytes mcds__queue_part_element(uint64_t incarnation, uint64_t part, uint8_t *out);
 mcds_bytes mcds__queue_dead_element(uint64_t incarnation, uint64_t part, uint64_t number,
                                     uint8_t *out);
+/* The place of the job that has become the dead job of an element. False: the job was pushed as a dead
+ * one, and was never in a part. */
+bool mcds__queue_find_spot(mcds_bytes element, struct mcds__queue_spot *spot_out);
 /* Whether an element is of a part, or of a dead job. */
 bool mcds__queue_is_part(mcds_bytes element);
 bool mcds__queue_is_dead(mcds_bytes element);
@@ -166,12 +176,6 @@ bool mcds__queue_has_vanished(const struct mcds__queue_work *work,
  * job; JOB_LIST_GONE: of the numbers. */
 void mcds__queue_explain_loss(struct mcds__operation *operation, const mcds_reason *why);
 
-/* The place of a job, which no other job ever has. */
-struct mcds__queue_spot {
-    uint64_t incarnation;
-    uint64_t part;
-    uint64_t number;
-};
 /* The bytes of the tries, before those of the dead job. A shorter value is a done record. */
 #define MCDS__QUEUE_DEAD_TRIES 4
 /* Begin to copy a job to a dead job, or to put a done record in the place of one: the job is done,
@@ -180,6 +184,10 @@ bool mcds__queue_begin_bury(struct mcds__queue_work *work, const struct mcds__qu
                             uint32_t tries, mcds_bytes job);
 bool mcds__queue_begin_done_record(struct mcds__queue_work *work,
                                    const struct mcds__queue_spot *spot);
+/* Begin to replace the dead job of the element by a done record, if its value is still `dead`. False:
+ * no memory. */
+bool mcds__queue_begin_erase(struct mcds__queue_work *work, mcds_bytes element,
+                             mcds_bytes dead);
 /* Begin to put the mark of a part that was never made, because its key was lost before, or to get
  * it. The mark is at the place of a job that no part has. If the key of that place is lost too,
  * `place` is one more, below MCDS__QUEUE_SKIP_PLACES. False: no memory. */
