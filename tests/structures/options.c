@@ -190,12 +190,17 @@ static void views_have_one_database(struct suite *suite)
         const char *name = fresh_name(suite, "w");
         struct sums sums = {1000, 0}, others = {0, 0};
         int64_t value = 0;
-        mcds_views_database not = kind == MCDS_VIEWS_OWN ? MCDS_VIEWS_TABLE : MCDS_VIEWS_OWN;
+        mcds_views_database another = kind == MCDS_VIEWS_OWN ? MCDS_VIEWS_TABLE
+                                                             : MCDS_VIEWS_OWN;
         mcds_views *views = open_sums(suite->store, name, (mcds_views_database)kind, &sums);
-        mcds_views *other = open_sums(suite->store, name, not, &others);
+        mcds_views *other = open_sums(suite->store, name, another, &others);
         CHECK(MCDS_OK, suite, mcds_views_hit, views, "/", 2);
         check_database_refused(suite, other, sentences[kind]);
         CHECK(MCDS_OK, suite, mcds_views_hit, other, "/", 5); /* which needs no database */
+        /* A handle that knows the settings refuses before it has asked. */
+        CHECK(MCDS_INVALID, suite, mcds_views_flush, other);
+        CHECK_SENTENCE(sentences[kind]);
+        CHECK(MCDS_OK, suite, mcds_views_hit, other, "/", 0);
         check_database_refused(suite, other, sentences[kind]);
         CHECK(MCDS_OK, suite, mcds_views_get, views, "/", &value);
         assert_int_equal(value, 1007);
@@ -208,7 +213,10 @@ static void views_have_one_database(struct suite *suite)
         CHECK(MCDS_OK, suite, mcds_views_flush_final, other);
         mcds_views_close(views);
         views = open_sums(suite->store, name, (mcds_views_database)kind, &sums);
-        check_database_refused(suite, views, sentences[not ]);
+        check_database_refused(suite, views, sentences[another]);
+        CHECK(MCDS_OK, suite, mcds_views_drop, other); /* then the first handle that comes */
+        CHECK(MCDS_OK, suite, mcds_views_hit, views, "/", 1);
+        CHECK(MCDS_OK, suite, mcds_views_flush_final, views);
         mcds_views_close(views);
         mcds_views_close(other);
     }

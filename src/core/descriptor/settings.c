@@ -254,7 +254,8 @@ bool mcds__settings_check_step_on(struct mcds__settings_check *check,
 }
 
 /* The next check reads the settings again: another client may have dropped the structure and made
- * it with those of this handle. `last` stays, because other calls may have passed their check. */
+ * it with those of this handle. `last` stays, because other calls may have passed their check. An
+ * operation whose check was done before has no batch yet. */
 bool mcds__settings_last_step(struct mcds__settings *settings,
                               struct mcds__operation *operation, enum mcds__step *step_out)
 {
@@ -264,6 +265,7 @@ bool mcds__settings_last_step(struct mcds__settings *settings,
     if (last == setting->number)
         return true;
     mcds__settings_forget(settings);
+    mcds__operation_forget_batch(operation);
     *step_out = descriptor_settings_refuse(setting, last, operation);
     return false;
 }

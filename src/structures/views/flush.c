@@ -317,7 +317,10 @@ static enum mcds__step views_flush_step(struct mcds__operation *operation)
 {
     enum mcds__step step;
     struct views_flush *flush = (struct views_flush *)operation;
-    if (!mcds__views_check_step(flush->views, &flush->check, operation, &step))
+    if (!mcds__settings_check_step(&flush->check, operation, &step))
+        return step;
+    if (flush->stage == FLUSH_BEGIN &&
+        !mcds__settings_last_step(&flush->views->settings, operation, &step))
         return step;
     assert(flush->stage <= FLUSH_MARKING);
     switch (flush->stage) {

@@ -423,7 +423,10 @@ static enum mcds__step views_get_step(struct mcds__operation *operation)
 {
     enum mcds__step step;
     struct views_get *get = (struct views_get *)operation;
-    if (!mcds__views_check_step(get->views, &get->check, operation, &step))
+    if (!mcds__settings_check_step(&get->check, operation, &step))
+        return step;
+    if (get->stage == GET_BEGIN &&
+        !mcds__settings_last_step(&get->views->settings, operation, &step))
         return step;
     assert(get->stage <= GET_GIVING);
     switch (get->stage) {

@@ -199,13 +199,6 @@ static enum mcds__step views_step_hit(struct mcds__operation *operation)
 static const struct mcds__operation_kind hit_kind = {"views", "hit", sizeof(struct views_hit),
                                                      views_step_hit, release_hit};
 
-bool mcds__views_check_step(mcds_views *views, struct mcds__settings_check *check,
-                            struct mcds__operation *operation, enum mcds__step *step_out)
-{
-    return mcds__settings_check_step(check, operation, step_out) &&
-           mcds__settings_last_step(&views->settings, operation, step_out);
-}
-
 int mcds__views_check(const mcds_views *views, const char *page,
                       const struct mcds__operation_kind *kind)
 {

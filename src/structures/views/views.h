@@ -45,10 +45,6 @@ struct mcds_views {
 /* Returns MCDS_INVALID, with the sentence set, when the handle is NULL or the page no name. */
 int mcds__views_check(const mcds_views *views, const char *page,
                       const struct mcds__operation_kind *kind);
-/* The first step of an operation that uses the database: mcds__settings_check_step, and whether the
- * views are saved in the database of this handle. */
-bool mcds__views_check_step(mcds_views *views, struct mcds__settings_check *check,
-                            struct mcds__operation *operation, enum mcds__step *step_out);
 /* The first interval in which a slow clock may still count. Those before have settled. */
 uint64_t mcds__views_unsettled(const mcds_views *views);
 /* Whether the interval lies in the future of every correct clock. A base or mark that includes such
