@@ -225,6 +225,7 @@ static bool find_store(struct ring *ring, struct slot *slot)
         return true;
     }
     subjects_free(fresh);
+    session->is_absent = true; /* the next line tries again */
     slot_refuse(slot, STATUS_INTERNAL, "out of memory");
     return false;
 }

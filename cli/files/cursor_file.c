@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io/exit.h"
+#include "io/output.h"
 
 #define NEW_MODE 0666 /* less the umask */
 #define OWN (S_IRUSR | S_IWUSR)
@@ -111,9 +112,10 @@ bool cursor_file_write(struct cursor_file *file, const char *text)
     int fd = open_aside(file);
     if (fd < 0)
         return false;
-    bool is_written = write(fd, line, (size_t)length) == length;
+    bool is_written = write_whole(fd, line, (size_t)length);
     if (is_written && file->mode != 0)
         (void)fchmod(fd, file->mode & 07777);
+    is_written = is_written && fsync(fd) == 0;
     is_written = close(fd) == 0 && is_written;
     is_written = is_written && rename(file->aside, file->path) == 0;
     if (!is_written) {

@@ -18,8 +18,9 @@
 #include "table/nouns.h"
 
 #define PARTS_FIRST 65536
-/* Times beyond it do not fit into a clock of nanoseconds. */
+/* Times from it on do not fit into a clock of nanoseconds. */
 #define TIME_MAX_MS INT64_C(9000000000000)
+#define EVENT_TIME_MAX_MS (INT64_C(1) << 47) /* as mcds_log_put */
 #define JOB_TRIES_MAX 65535
 
 bool dump_reader_open(struct dump_reader *reader, const struct noun *nouns, int fd,
@@ -229,9 +230,9 @@ static bool take_fields(struct dump_reader *reader, bool *has_bytes_out)
         return reader->field_count == 3 && take_signed(reader, 1, &element->number) &&
                element->number > 0;
     if (noun->open == log_open)
-        return reader->field_count == 4 && take_time(reader, 1, &element->number) &&
+        return reader->field_count == 4 && take_signed(reader, 1, &element->number) &&
                take_time(reader, 2, &element->filed_ms) && element->number > 0 &&
-               element->filed_ms > 0;
+               element->number < EVENT_TIME_MAX_MS && element->filed_ms > 0;
     if (noun->open == queue_open)
         return take_job(reader);
     if (noun->open != table_open)

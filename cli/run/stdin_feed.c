@@ -33,6 +33,8 @@
 #define ALL_BYTES                                                                              \
     (size_t)(64 << 20) /* of an array, with the addresses and lengths of its lines */
 
+static const char no_memory[] = "out of memory";
+
 struct slot {
     struct slot *next; /* the next free slot */
     unsigned long line;
@@ -144,6 +146,12 @@ static bool collect(struct feed *feed)
     return true;
 }
 
+static void end_without_memory(struct feed *feed)
+{
+    note_failure(feed, feed->line, STATUS_INTERNAL, "MCDS_NO_MEMORY", no_memory);
+    feed->is_over = true;
+}
+
 /* Points the arguments after the name at the fields of the line. Returns the mistake as a sentence, or NULL. */
 static const char *cut_line(struct command *command, char *text, size_t length)
 {
@@ -158,7 +166,7 @@ static const char *cut_line(struct command *command, char *text, size_t length)
         text[taken] = '\0';
         size_t unquoted = taken;
         if (!is_given(command, OPTION_RAW_LINES) && !unquote_field(text, &unquoted))
-            return "out of memory";
+            return no_memory;
         command->bytes[i] = (mcds_bytes){text, unquoted};
         if (parameters[i]->needs_dash && memchr(text, '\0', unquoted) != NULL)
             return "a NUL byte; no name can hold one";
@@ -191,8 +199,7 @@ static void take_each(struct feed *feed, const char *line, size_t length)
     }
     char *text = malloc(length + 1);
     if (text == NULL) {
-        note_failure(feed, feed->line, STATUS_INTERNAL, "MCDS_NO_MEMORY", "out of memory");
-        feed->is_over = true;
+        end_without_memory(feed);
         return;
     }
     memcpy(text, line, length + 1);
@@ -201,7 +208,10 @@ static void take_each(struct feed *feed, const char *line, size_t length)
     slot->command = *feed->command;
     const char *error = cut_line(&slot->command, text, length);
     if (error != NULL) {
-        refuse_line(feed, error);
+        if (error == no_memory)
+            end_without_memory(feed);
+        else
+            refuse_line(feed, error);
         free(text);
         return;
     }
@@ -299,8 +309,7 @@ static void take_into_chunk(struct feed *feed, char *text, size_t length)
         feed->is_over = true;
     } else if ((!is_raw && !unquote_field(text, &length)) ||
                !chunk_keep(chunk, (mcds_bytes){text, length})) {
-        note_failure(feed, feed->line, STATUS_INTERNAL, "MCDS_NO_MEMORY", "out of memory");
-        feed->is_over = true;
+        end_without_memory(feed);
     } else if (feed->command->verb->feed == FEED_CHUNKS &&
                (chunk->count == CHUNK_LINES || chunk->bytes >= CHUNK_BYTES)) {
         carry_out_chunk(feed);

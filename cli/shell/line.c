@@ -10,6 +10,7 @@
 #include "lock/token.h"
 #include "parse/options.h"
 #include "parse/shell_words.h"
+#include "shell/typing.h"
 #include "table/commands.h"
 #include "table/nouns.h"
 
@@ -40,8 +41,8 @@ static int split(struct shell_line *line, char *text, size_t length)
 {
     const char *error = NULL;
     size_t place = strlen(text);
-    char before[LINE_SENTENCE_MAX * 32];
-    assert(length < sizeof before);
+    char before[TYPED_MAX + 1];
+    assert(length <= TYPED_MAX);
     memcpy(before, text, length + 1); /* splitting overwrites it */
     if (place == length) {
         int count = split_typed_words(text, line->words, LINE_WORDS_MAX, &error, &place);

@@ -179,7 +179,7 @@ static bool add_figure(void *context, const mcds_finding *finding)
             strcmp(reading->figures[i].name, finding->figure) != 0))
         i++;
     if (i == FIGURES_MAX)
-        return false;
+        return true;
     struct figure *figure = &reading->figures[i];
     bool is_new = i == reading->figure_count;
     if (is_new) {

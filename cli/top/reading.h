@@ -4,16 +4,16 @@
  *   mcds_inspect -----------> figures of the servers or the file
  *   mcds_log_scan ----------> the last events of one log
  *
- * Bounded: at most ROWS_MAX structures are read. */
+ * Bounded: at most ROWS_MAX structures are read. A store has at most SERVERS_MAX servers. */
 #ifndef MCDS_CLI_TOP_READING_H
 #define MCDS_CLI_TOP_READING_H
 
 #include "run/session.h"
 
 #define ROWS_MAX 4096
-#define FIGURES_MAX 64
 #define EVENTS_MAX 50
 #define SERVERS_MAX 64
+#define FIGURES_MAX (2 * SERVERS_MAX) /* each server has two, a file has fewer */
 
 /* A structure. */
 struct row {

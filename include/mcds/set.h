@@ -76,8 +76,9 @@ MCDS_API MCDS_CHECKED int mcds_set_made_with(mcds_store *store, const char *name
  * Cost:        1. A handle's first call takes 2 if it makes the set, otherwise 3. About one call
  *              in twenty also rewrites a key that has grown, which takes 3 to 4 more
  * Lost reply:  The call repeats the change with the same id until the timeout. MCDS_AMBIGUOUS:
- *              added once, not at all, or not yet. Also returned if the set was dropped or lost
- *              in the meantime */
+ *              added once, not at all, or not yet. Also returned if the call finds after it has
+ *              sent the change that the set was dropped or lost: no set that was made since has
+ *              the change, and the next call returns MCDS_LOST */
 MCDS_API MCDS_CHECKED int mcds_set_add(mcds_set *set, mcds_bytes element, bool *changed_out);
 MCDS_API MCDS_CHECKED int mcds_set_add_start(mcds_set *set, mcds_bytes element,
                                              bool *changed_out, mcds_pipeline *pipeline,
@@ -127,14 +128,15 @@ MCDS_API MCDS_CHECKED int mcds_set_scan_start(mcds_set *set, mcds_set_scan_cb vi
                                               void *context, mcds_pipeline *pipeline,
                                               uint64_t tag);
 
-/* Erases the set. Elements that are added during the call may be erased too.
+/* Erases the set. Elements that are added during the call may be erased too. It leaves one empty
+ * key, which expires after a day.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such set, or the store has lost it
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_BUSY       other callers kept making the set again
  *              If a drop fails midway, the set no longer exists. The remaining keys are never
  *              read again, and the next drop by the same handle erases them.
- * Cost:        2, and 2 per 64 keys
+ * Cost:        2, and 2 per 64 keys. The timeout applies to each round trip
  * Lost reply:  MCDS_AMBIGUOUS: the whole set is erased, a part of it, nothing, or not yet;
  *              call again */
 MCDS_API int mcds_set_drop(mcds_set *set);

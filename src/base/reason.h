@@ -16,7 +16,7 @@
       "it was made by an older version of mcds, in a form that this one does not read: dump "  \
       "and drop it with that version, then load it with this one")                            \
     X(FOREIGN, FOREIGN, "its key holds something that mcds did not write")                     \
-    X(DROPPED_MEANWHILE, GONE, "it was dropped, or the store lost it, while this was under way") \
+    X(DROPPED_MEANWHILE, GONE, "it was dropped, or the store lost it, before this had ended")   \
     X(KEY_REWRITTEN, CONTENDED, "its key is being rewritten by others")                        \
     X(NO_MEMORY_TO_REWRITE, NO_MEMORY, "this process has no memory to rewrite its key")        \
     X(ITS_KEY_VANISHES, CONTENDED, "its key vanishes again and again")                         \

@@ -300,6 +300,18 @@ class DumpTest(unittest.TestCase):
                 self.assertEqual(elements(again), [[elements(dump)[0][0]]])
                 self.must(store, "log", "put", name, "new", namespace="past")
 
+    def test_an_event_of_a_distant_time(self):
+        """A log by arrival takes each time that `log put` takes."""
+        latest = b"140737488355000"  # less than 2^47
+        for when in "2300-01-01T00:00:00Z", "@140737488355":
+            self.must(self.lmdb, "log", "put", "far", "event", "--by-arrival", "--at", when)
+        dump = self.must(self.lmdb, "dump", "far")
+        self.assertIn(b"+\t" + latest + b"\t", dump)
+        self.write(dump)
+        self.must(self.memcached, "load", self.file)
+        self.assertEqual(elements(self.must(self.memcached, "dump", "far")), elements(dump))
+        self.check_refused(self.resum(dump.replace(latest, b"%d" % 2**47)), "beyond it", b"not the fields")
+
     def resum(self, dump):
         """The dump with sums that fit: what xxhsum prints is defined in docs/formats.md."""
         lines, one = [], b""

@@ -371,6 +371,15 @@ class ServerTest(TopTest):
                               text=True, check=False)
         self.assertEqual(done.returncode, 69, done)
 
+    def test_sixty_four_servers(self):
+        """They are one, under as many names."""
+        names = [f"{self.fixture.folder}/s{i}" for i in range(64)]
+        for name in names:
+            os.symlink(self.fixture.socket, name)
+        self.environment["MCDS_STORE"] = "memcached://" + ",".join(names)
+        lines = self.mcds("top", "--once", "--interval", "10ms").splitlines()
+        self.assertEqual([line.split("\t")[1] for line in lines if line.startswith("commands\t")], names)
+
     def test_one_reading_of_the_servers_that_answer(self):
         """Their figures and rows come first, then the sentence about the other one."""
         second = Fixture(self.store).__enter__()

@@ -281,6 +281,31 @@ static void lost_settings_are_made_again(struct suite *suite)
     close_pair(&pair);
 }
 
+/* What cannot be read may be a holder, so it counts as no free slot. */
+static void no_unreadable_slot_is_free(struct suite *suite)
+{
+    struct pair pair;
+    struct seen seen = {0};
+    uint32_t above = 7;
+    open_pair(suite, &pair, 2, 0);
+    struct raw_key slot = raw_key(suite, MCDS__TAG_SEMAPHORE_LEASE, pair.name, 5);
+    slot.route = raw_key(suite, MCDS__TAG_SEMAPHORE, pair.name, -1).key;
+    acquire_many(suite, &pair, 2, 2);
+    assert_int_equal(raw_set(suite, &slot, "junk"), MCDS_OUT_OK);
+    CHECK(MCDS_CORRUPT, suite, mcds_semaphore_holders, pair.mine, see_holder, &seen);
+    CHECK_SENTENCE(pair.name);
+    assert_int_equal(seen.count, 0);
+    CHECK(MCDS_OK, suite, mcds_semaphore_resize, pair.mine, 8, &above);
+    assert_int_equal(above, 0);
+    CHECK(MCDS_AMBIGUOUS, suite, mcds_semaphore_resize, pair.mine, 2, &above);
+    assert_int_equal(above, 0);
+    assert_int_equal(raw_delete(suite, &slot), MCDS_OUT_OK);
+    CHECK(MCDS_OK, suite, mcds_semaphore_resize, pair.mine, 1, &above);
+    assert_int_equal(above, 1);
+    release_many(suite, &pair, 2);
+    close_pair(&pair);
+}
+
 static void foreign_values_are_corrupt(struct suite *suite)
 {
     struct pair pair;
@@ -441,6 +466,7 @@ static const struct suite_case cases[] = {
     CASE(waiting_runs_out),
     CASE(lost_settings_are_made_again),
     CASE(foreign_values_are_corrupt),
+    CASE(no_unreadable_slot_is_free),
     CASE(drop_leaves_nothing),
     CASE(a_number_that_is_no_fence_is_dropped),
     CASE(a_clock_after_2190_acquires_nothing),

@@ -17,6 +17,12 @@ from .lock import Leased, LockPlans, Tenure, goes_on, slice_ms
 from .plan import Bytes, Plan, awaited
 
 
+def _cancelling(task: "asyncio.Task[Any]") -> int:
+    """The number of requests to cancel the task; 0 before Python 3.11, which does not count them."""
+    count: int = task.cancelling() if hasattr(task, "cancelling") else 0
+    return count
+
+
 class AioTenure(Tenure):
     """One tenure of a lock or a semaphore; renew and release are awaited."""
 
@@ -27,6 +33,7 @@ class AioTenure(Tenure):
         self._keeper: "Optional[asyncio.Task[None]]" = None
         self._statement: "Optional[weakref.ref[object]]" = None
         self._has_cancelled = False
+        self._cancelling_before = 0  # requests of others to cancel the task, when the block began
 
     def _begin(self, plan: Plan[None]) -> "asyncio.Future[None]":
         """C has one operation with a lease at a time: this one begins after the one before it. Nothing
@@ -52,6 +59,10 @@ class AioTenure(Tenure):
     async def release(self) -> None:
         """End the lease. Raises Lost where it had ended before."""
         await to_its_end(self._begin(self._release_plan()))
+
+    def _is_cancelled_by_others(self, task: "asyncio.Task[Any]") -> bool:
+        """Whether others than the keeper have cancelled the task since the block began."""
+        return _cancelling(task) > self._cancelling_before
 
     def _keep_for(self, here: object, lease_ms: int, task: "asyncio.Task[Any]") -> None:
         """Renew until the block has ended. If its statement ends without a call of __aexit__, because
@@ -142,6 +153,7 @@ class AioBlock(Leased):
         lease = await self._acquire()
         self._held.setdefault(task, []).append(lease)
         if self._chosen.renew:
+            lease._cancelling_before = _cancelling(task)
             lease._keep_for(here, self._chosen.lease_ms, task)
         return lease
 
@@ -156,16 +168,20 @@ class AioBlock(Leased):
         if not leases:
             del self._held[task]
         lease._stop()
-        is_ours = lease._has_cancelled and isinstance(error, asyncio.CancelledError)
-        if is_ours and hasattr(task, "uncancel"):
+        if lease._has_cancelled and hasattr(task, "uncancel"):
             task.uncancel()
+        is_cancelled = isinstance(error, asyncio.CancelledError)
         try:
             await lease.release()
         except Error as failure:
             lease._judge(failure)
             if error is None:
                 raise
-        if is_ours:
+        except asyncio.CancelledError:
+            if not lease._has_cancelled or is_cancelled or lease._is_cancelled_by_others(task):
+                raise
+            is_cancelled = error is None  # by the keeper, and the block had ended by then
+        if is_cancelled and lease._has_cancelled and not lease._is_cancelled_by_others(task):
             raise again(lease._failure) if lease._failure is not None else Lost("the lease is over")
 
 

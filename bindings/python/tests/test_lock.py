@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import inspect
 import threading
 from typing import Any, Callable, List
 
 import mcds
+import mcds.aio_lock
 import pytest
 
 Opener = Callable[..., mcds.Store]
@@ -251,6 +253,66 @@ def test_aio_block_is_cancelled_when_the_lease_is_lost() -> None:
                     await asyncio.Event().wait()
             assert lease.lost
             await asyncio.sleep(0)  # this task itself goes on
+
+    asyncio.run(main())
+
+
+COUNTS = pytest.mark.skipif(not hasattr(asyncio.Task, "cancelling"),
+                            reason="this Python does not count the requests to cancel a task")
+
+
+@COUNTS
+def test_aio_block_that_ends_in_its_own_way_is_not_left_cancelled() -> None:
+    """The block ends normally or with its own exception after the cancellation by the lost lease."""
+    class Own(Exception):
+        pass
+
+    async def lose(s: mcds.Store, reached: bool, own: bool) -> None:
+        async with s.aio.lock("l", ttl=0.3) as lease:
+            await s.aio.lock("l").break_lock()
+            with contextlib.suppress(asyncio.CancelledError):
+                if reached:
+                    await asyncio.Event().wait()
+            while not lease._has_cancelled:
+                await asyncio.sleep(0)
+            if own:
+                raise Own
+
+    async def main() -> None:
+        with mcds.open("memory:") as s:
+            task = asyncio.current_task()
+            assert task is not None
+            for reached in True, False:
+                for own in True, False:
+                    with pytest.raises(Own if own and reached else mcds.Lost):
+                        await lose(s, reached, own)
+                    assert mcds.aio_lock._cancelling(task) == 0
+                    await asyncio.sleep(0)  # nor is a cancellation left
+
+    asyncio.run(main())
+
+
+@COUNTS
+def test_aio_block_that_others_cancel_after_the_loss() -> None:
+    """The task is cancelled: Lost would make it go on."""
+    async def hold(s: mcds.Store, is_cleaning: asyncio.Event) -> None:
+        async with s.aio.lock("l", ttl=0.3):
+            await s.aio.lock("l").break_lock()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                is_cleaning.set()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
+
+    async def main() -> None:
+        with mcds.open("memory:") as s:
+            is_cleaning = asyncio.Event()
+            task = asyncio.ensure_future(hold(s, is_cleaning))
+            await is_cleaning.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
 
     asyncio.run(main())
 

@@ -206,7 +206,6 @@ static enum mcds__step semaphore_end_busy(struct semaphore_acquire *acquire, int
 static enum mcds__step claim_any(struct semaphore_acquire *acquire)
 {
     struct mcds__operation *operation = &acquire->base;
-    const mcds_reason *detail;
     int64_t left_ns = 0;
     uint32_t damaged;
     uint32_t slot = semaphore_choose_slot(acquire, &left_ns, &damaged);
@@ -214,10 +213,7 @@ static enum mcds__step claim_any(struct semaphore_acquire *acquire)
         return ask_claim(acquire, slot);
     if (damaged == MCDS__SLOT_NONE)
         return semaphore_end_busy(acquire, left_ns, MCDS__WHY(HELD_BY_OTHERS));
-    const mcds_request *request = &acquire->look.requests[1 + damaged];
-    int result = mcds__lease_refuse(mcds__operation_value(operation, request), request->key,
-                                    &detail);
-    return mcds__operation_explain(operation, result, detail);
+    return mcds__semaphore_refuse(&acquire->look, operation, damaged);
 }
 
 static enum mcds__step semaphore_take_look(struct semaphore_acquire *acquire,

@@ -51,7 +51,10 @@ static enum mcds__step take_holders(struct semaphore_holders *call, enum mcds__s
         return MCDS__DONE;
     call->count = 0;
     for (uint32_t slot = 0; slot < MCDS__SLOTS; slot++) {
-        if (mcds__semaphore_see(&call->look, operation, slot, &value) != SLOT_HELD)
+        enum mcds__slot_sight sight = mcds__semaphore_see(&call->look, operation, slot, &value);
+        if (sight == SLOT_DAMAGED)
+            return mcds__semaphore_refuse(&call->look, operation, slot);
+        if (sight == SLOT_FREE)
             continue;
         int64_t ttl_ms = call->look.requests[1 + slot].reply.ttl_ms;
         mcds_semaphore_holder *holder = &call->holders[call->count++];

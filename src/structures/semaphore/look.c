@@ -95,3 +95,14 @@ enum mcds__slot_sight mcds__semaphore_see(const struct mcds__semaphore_look *loo
         return SLOT_DAMAGED;
     return value_out->free ? SLOT_FREE : SLOT_HELD;
 }
+
+enum mcds__step mcds__semaphore_refuse(const struct mcds__semaphore_look *look,
+                                       struct mcds__operation *operation, uint32_t slot)
+{
+    assert(slot < look->slots);
+    const mcds_request *request = &look->requests[1 + slot];
+    const mcds_reason *detail;
+    int result = mcds__lease_refuse(mcds__operation_value(operation, request), request->key,
+                                    &detail);
+    return mcds__operation_explain(operation, result, detail);
+}

@@ -129,8 +129,16 @@ static enum mcds__step resize_take_count(struct semaphore_resize *resize, enum m
         resize->doubt = true;
         return end_resize(resize);
     }
-    for (uint32_t slot = resize->permits; slot < MCDS__SLOTS; slot++)
-        above += mcds__semaphore_see(&resize->look, operation, slot, &value) == SLOT_HELD;
+    for (uint32_t slot = resize->permits; slot < MCDS__SLOTS; slot++) {
+        enum mcds__slot_sight sight = mcds__semaphore_see(&resize->look, operation, slot,
+                                                          &value);
+        if (sight == SLOT_DAMAGED) {
+            (void)mcds__semaphore_refuse(&resize->look, operation, slot);
+            resize->doubt = true;
+            return end_resize(resize);
+        }
+        above += sight == SLOT_HELD;
+    }
     *resize->above_out = above;
     return mcds__operation_finish(operation, MCDS_OK);
 }

@@ -64,10 +64,13 @@ enum mcds__step mcds__semaphore_look_step(struct mcds__semaphore_look *look,
 enum mcds__slot_sight {
     SLOT_FREE,
     SLOT_HELD,   /* *value_out is set */
-    SLOT_DAMAGED /* not written by this library */
+    SLOT_DAMAGED /* not written by this version of the library, or by an older one */
 };
 enum mcds__slot_sight mcds__semaphore_see(const struct mcds__semaphore_look *look,
                                           struct mcds__operation *operation, uint32_t slot,
                                           struct mcds__lease_value *value_out);
+/* Finishes the operation: the slot is SLOT_DAMAGED. */
+enum mcds__step mcds__semaphore_refuse(const struct mcds__semaphore_look *look,
+                                       struct mcds__operation *operation, uint32_t slot);
 
 #endif
