@@ -83,7 +83,6 @@ int views_open(mcds_store *store, const struct command *command, void **handle_o
     options.save = save;
     options.context = viewer;
     int result = MCDS_OK;
-    options.database = MCDS_VIEWS_TABLE;
     if (takes_as_made(command))
         result = mcds_views_made_with(store, command->arguments[0], &options);
     options.database = MCDS_VIEWS_TABLE; /* a get or flush of others is refused */

@@ -51,9 +51,11 @@ typedef int (*mcds_views_save_cb)(void *context, const char *page, uint64_t slot
  * mcds_last_error is this number. */
 #define MCDS_VIEWS_STOP INT32_MIN
 
-/* The database of `load` and `save`. A handle that makes the views, by its first hit or flush, stores
- * it with them. get and flush of a handle with another one return MCDS_INVALID, because the sums of
- * two databases differ. hit and drop need no database: any handle may call them. */
+/* The database of `load` and `save`. The first flush of a handle stores it with the views, if they have
+ * none. So does the first hit, except with MCDS_VIEWS_TABLE: a script may count the views of a program
+ * with `mcds views hit` before the program does. get and flush of a handle with another one return
+ * MCDS_INVALID, because the sums of two databases differ. A handle reads the database at its first call
+ * and at each flush. hit and drop need no database: any handle may call them. */
 typedef enum mcds_views_database {
     MCDS_VIEWS_OWN = 0,  /* a database of the program */
     MCDS_VIEWS_TABLE = 1 /* the table of the command `mcds views` */
@@ -91,8 +93,7 @@ MCDS_API MCDS_CHECKED int mcds_views_open(mcds_store *store, const char *name,
 MCDS_API void mcds_views_close(mcds_views *views);
 
 /* Reads the options that views were made with: `flush_ms` and `database`.
- * Arguments:   options  in and out; not NULL. `database` stays as it is if a build before version 0.1
- *                       made the views
+ * Arguments:   options  in and out; not NULL. `database` stays as it is if the views have none yet
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such views
  * Cost:        1 */
 MCDS_API MCDS_CHECKED int mcds_views_made_with(mcds_store *store, const char *name,
@@ -155,7 +156,7 @@ MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *pa
  *              After any failure the next call saves the remaining intervals and pages. It begins
  *              at the first interval that is not wholly saved, and saves all pages from there on
  *              again.
- * Cost:        1, and 1 per interval. For an interval with views, 1 more and 1 per 16 pages, and
+ * Cost:        2, and 1 per interval. For an interval with views, 1 more and 1 per 16 pages, and
  *              the calls of `save`. The first flush ever reads the intervals of one day, 1 440 by
  *              default. The timeout applies to each round trip. Pages that are not saved take 16
  *              bytes of memory each until the call returns

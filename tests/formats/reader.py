@@ -240,8 +240,8 @@ def plain_root(key, flags, value):
     assert any(hash_key) == (kind in b"vo" and settings_[-1] == ESTIMATED)
     expected, count = ROOTS[key.split(b":")[1]]
     is_used_list = kind == b"l" and settings_ == (1,)
-    is_early_views = kind == b"w" and len(settings_) == 1  # before version 0.1 they did not have the database
-    assert bytes_.is_over() and kind == expected and (len(settings_) == count or is_used_list or is_early_views)
+    is_open = kind == b"w" and len(settings_) == 1  # no client has chosen the database yet
+    assert bytes_.is_over() and kind == expected and (len(settings_) == count or is_used_list or is_open)
     assert kind != b"w" or settings_[1:] in ((), (PROGRAM,), (COMMAND,))
     return life, settings_
 

@@ -111,8 +111,8 @@ static mcds_views *open_views(struct suite *suite, mcds_store *store)
         assert_in_range(c.counting.batches, least, (least) + 1);                               \
     } while (0)
 
-/* After another flush: two intervals that were saved before, the current one, and in its first five
- * seconds one more; then the list and the counts of 17 pages. */
+/* After another flush: the settings, the mark, two intervals that were saved before, the current one,
+ * and in its first five seconds one more; then the list and the counts of 17 pages. */
 void flush_trips(struct suite *suite)
 {
     struct counted c;
@@ -120,12 +120,12 @@ void flush_trips(struct suite *suite)
     open_counted(suite, &c);
     mcds_views *views = open_views(suite, c.store);
     CHECK_RESULT(MCDS_OK, mcds_views_flush(views));
-    FLUSH(4, mcds_views_flush);
+    FLUSH(5, mcds_views_flush);
     for (uint32_t i = 0; i < PAGES; i++) {
         (void)snprintf(page, sizeof page, "/%u", i);
         CHECK_RESULT(MCDS_OK, mcds_views_hit(views, page, 1));
     }
-    FLUSH(7, mcds_views_flush_final);
+    FLUSH(8, mcds_views_flush_final);
     mcds_views_close(views);
     close_counted(&c);
 }

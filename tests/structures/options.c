@@ -195,6 +195,8 @@ static void views_have_one_database(struct suite *suite)
         mcds_views *views = open_sums(suite->store, name, (mcds_views_database)kind, &sums);
         mcds_views *other = open_sums(suite->store, name, another, &others);
         CHECK(MCDS_OK, suite, mcds_views_hit, views, "/", 2);
+        if (kind == MCDS_VIEWS_TABLE)
+            CHECK(MCDS_OK, suite, mcds_views_flush, views);
         check_database_refused(suite, other, sentences[kind]);
         CHECK(MCDS_OK, suite, mcds_views_hit, other, "/", 5); /* which needs no database */
         /* A handle that knows the settings refuses before it has asked. */
@@ -211,8 +213,8 @@ static void views_have_one_database(struct suite *suite)
         CHECK(MCDS_OK, suite, mcds_views_drop, other);
         CHECK(MCDS_OK, suite, mcds_views_hit, other, "/", 3);
         CHECK(MCDS_OK, suite, mcds_views_flush_final, other);
-        mcds_views_close(views);
-        views = open_sums(suite->store, name, (mcds_views_database)kind, &sums);
+        /* A handle that has used them before the drop learns it at its next flush. */
+        CHECK(MCDS_INVALID, suite, mcds_views_flush, views);
         check_database_refused(suite, views, sentences[another]);
         CHECK(MCDS_OK, suite, mcds_views_drop, other); /* then the first handle that comes */
         CHECK(MCDS_OK, suite, mcds_views_hit, views, "/", 1);
@@ -222,7 +224,37 @@ static void views_have_one_database(struct suite *suite)
     }
 }
 
-/* Builds before version 0.1 have not stored the database: any is accepted. */
+/* The command counts for a script, and then the program or the command itself reads and saves. */
+static void a_hit_of_the_command_chooses_no_database(struct suite *suite)
+{
+    for (int kind = MCDS_VIEWS_OWN; kind <= MCDS_VIEWS_TABLE; kind++) {
+        const char *name = fresh_name(suite, "w");
+        struct sums sums = {1000, 0};
+        int64_t value = 0;
+        mcds_views *command = open_sums(suite->store, name, MCDS_VIEWS_TABLE, &sums);
+        mcds_views *program = open_sums(suite->store, name, MCDS_VIEWS_OWN, &sums);
+        mcds_views *owner = kind == MCDS_VIEWS_OWN ? program : command;
+        mcds_views *other = kind == MCDS_VIEWS_OWN ? command : program;
+        CHECK(MCDS_OK, suite, mcds_views_hit, command, "/", 2);
+        CHECK(MCDS_OK, suite, mcds_views_get, owner, "/", &value);
+        assert_int_equal(value, 1002);
+        if (kind == MCDS_VIEWS_OWN)
+            CHECK(MCDS_OK, suite, mcds_views_hit, owner, "/", 1);
+        else
+            CHECK(MCDS_OK, suite, mcds_views_flush, owner);
+        CHECK(MCDS_INVALID, suite, mcds_views_flush, other);
+        mcds_views_close(other);
+        other = open_sums(suite->store, name, (mcds_views_database)(1 - kind), &sums);
+        CHECK(MCDS_INVALID, suite, mcds_views_get, other, "/", &value);
+        CHECK(MCDS_OK, suite, mcds_views_hit, other, "/", 1);
+        CHECK(MCDS_OK, suite, mcds_views_get, owner, "/", &value);
+        mcds_views_close(owner);
+        mcds_views_close(other);
+    }
+}
+
+/* Builds before version 0.1 have not stored the database: any may read, and the first that saves
+ * is the one. */
 static void older_views_name_no_database(struct suite *suite)
 {
     const char *name = fresh_name(suite, "w");
@@ -246,9 +278,14 @@ static void older_views_name_no_database(struct suite *suite)
         mcds_views *views = open_sums(suite->store, name, made.database, &sums);
         CHECK(MCDS_OK, suite, mcds_views_get, views, "/", &value);
         assert_int_equal(value, 1000);
-        CHECK(MCDS_OK, suite, mcds_views_flush, views);
         mcds_views_close(views);
     }
+    mcds_views *table = open_sums(suite->store, name, MCDS_VIEWS_TABLE, &sums);
+    mcds_views *own = open_sums(suite->store, name, MCDS_VIEWS_OWN, &sums);
+    CHECK(MCDS_OK, suite, mcds_views_flush, own);
+    CHECK(MCDS_INVALID, suite, mcds_views_flush, table);
+    mcds_views_close(own);
+    mcds_views_close(table);
 }
 
 static void an_unknown_database_is_refused(struct suite *suite)
@@ -435,6 +472,7 @@ static void what_a_structure_was_made_with_is_read(struct suite *suite)
     views.database = MCDS_VIEWS_TABLE;
     CHECK_RESULT(MCDS_OK, mcds_views_open(suite->store, name, &views, &viewed));
     CHECK(MCDS_OK, suite, mcds_views_hit, viewed, "page", 1);
+    CHECK(MCDS_OK, suite, mcds_views_flush, viewed); /* chooses the database */
     views.flush_ms = 0;
     views.database = MCDS_VIEWS_OWN;
     CHECK_RESULT(MCDS_OK, mcds_views_made_with(suite->other, name, &views));
@@ -503,6 +541,7 @@ static const struct suite_case cases[] = {
     CASE(online_has_one_window_and_form),
     CASE(views_have_one_interval),
     CASE(views_have_one_database),
+    CASE(a_hit_of_the_command_chooses_no_database),
     CASE(older_views_name_no_database),
     CASE(an_unknown_database_is_refused),
     CASE(a_counter_has_one_number_of_stripes),

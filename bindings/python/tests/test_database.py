@@ -64,6 +64,19 @@ def test_the_command_does_not_read_the_database_of_a_program(uri: str) -> None:
         assert run(uri, "views", "drop", "site")[0] == 0
 
 
+def test_the_command_counts_for_a_program(uri: str) -> None:
+    """A hit of the command comes first, and the program reads and saves it."""
+    database = Database()
+    assert run(uri, "views", "hit", "site", "/a", "2")[0] == 0
+    with mcds.open(uri, timeout=60) as s:
+        views = database.open(s)
+        views.hit("/a", 3)
+        assert views.get("/a") == 1005
+        assert run(uri, "views", "flush", "site")[0] == INVALID
+        views.flush_final()
+        assert sum(database.saved.values()) == 5
+
+
 def test_a_batch_does_neither(uri: str) -> None:
     """Its lines share handles, and a handle that has counted is refused like a new one."""
     database = Database()
@@ -79,6 +92,7 @@ def test_a_batch_does_neither(uri: str) -> None:
 def test_a_program_does_not_read_the_table_of_the_command(uri: str) -> None:
     database = Database()
     assert run(uri, "views", "hit", "site", "/a", "2")[0] == 0
+    assert run(uri, "views", "flush", "site")[0] == 0
     with mcds.open(uri, timeout=60) as s:
         views = database.open(s)
         views.hit("/a", 3)

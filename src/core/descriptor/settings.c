@@ -9,7 +9,7 @@
 /* The ttl of the settings in lives of the other keys; at least two are always left. */
 #define LIVES 3
 
-enum { CHECK_BEGIN, CHECK_LOOKING, CHECK_KEEPING, CHECK_UNDOING };
+enum { CHECK_BEGIN, CHECK_LOOKING, CHECK_KEEPING, CHECK_UNDOING, CHECK_ADDING_LAST };
 
 static void take_hash_key(struct mcds__settings *settings,
                           const struct mcds__descriptor *descriptor)
@@ -50,6 +50,7 @@ void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
     }
     settings->own.count = (uint8_t)count;
     atomic_init(&settings->last, list[count - 1].number);
+    atomic_init(&settings->lacks_last, false);
     take_hash_key(settings, &settings->own);
 }
 
@@ -73,7 +74,7 @@ void mcds__settings_check_begin(struct mcds__settings_check *check,
         return;
     check->settings = settings;
     check->makes = makes;
-    check->needs_cas = false;
+    check->needs_cas = check->leaves_last = false;
     check->stage = CHECK_BEGIN;
     check->look = (struct mcds__root_look){
         .key = &settings->key,
@@ -93,6 +94,8 @@ static enum mcds__step descriptor_settings_look(struct mcds__settings_check *che
     if (!check->makes)
         return mcds__root_look_ask(&check->look, operation, NULL);
     struct mcds__descriptor descriptor = settings->own;
+    if (check->leaves_last)
+        descriptor.count = (uint8_t)(descriptor.count - settings->is_last_apart);
     for (int i = 0; i < 2; i++)
         mcds__put_u64(descriptor.hash_key + 8 * i,
                       atomic_load_explicit(&settings->hash_key[i], memory_order_relaxed));
@@ -157,6 +160,23 @@ static enum mcds__step ask_keep(struct mcds__settings_check *check,
     return mcds__operation_ask_repeatable(operation, request, 1);
 }
 
+/* Another operation has made the structure, and has left the last setting to this one. */
+static enum mcds__step settings_ask_last(struct mcds__settings_check *check,
+                                struct mcds__operation *operation,
+                                const struct mcds__descriptor *found)
+{
+    const struct mcds__settings *settings = check->settings;
+    struct mcds__descriptor whole = *found;
+    mcds_cas_token token = mcds__root_look_read(&check->look)->reply.cas;
+    assert(settings->is_last_apart == 1 && whole.count + 1U == settings->count);
+    whole.settings[whole.count++] = settings->list[settings->count - 1].number;
+    check->stage = CHECK_ADDING_LAST;
+    check->look.requests[0] = mcds__root_look_write(&check->look, MCDS_CAS, &whole);
+    check->look.requests[0].cas = token;
+    operation->connection = token.connection;
+    return mcds__operation_ask_repeatable(operation, check->look.requests, 1);
+}
+
 static enum mcds__step take_found(struct mcds__settings_check *check,
                                   struct mcds__operation *operation,
                                   const struct mcds__descriptor *found)
@@ -170,7 +190,11 @@ static enum mcds__step take_found(struct mcds__settings_check *check,
             return descriptor_settings_refuse(&settings->list[i], found->settings[i],
                                               operation);
     }
-    note_last(settings, found->count == settings->count ? found : &settings->own);
+    bool lacks_last = found->count < settings->count;
+    if (lacks_last && check->makes && !check->leaves_last)
+        return settings_ask_last(check, operation, found);
+    note_last(settings, lacks_last ? &settings->own : found);
+    atomic_store_explicit(&settings->lacks_last, lacks_last, memory_order_relaxed);
     take_hash_key(settings, found);
     bool is_new = check->makes && check->look.requests[0].reply.outcome == MCDS_OUT_OK;
     if (check->makes && !is_new &&
@@ -226,10 +250,23 @@ static enum mcds__step descriptor_settings_take_keep(struct mcds__settings_check
     return mcds__root_look_again(&check->look, operation, kept);
 }
 
+/* The settings are read again: another client may have changed or dropped them. */
+static enum mcds__step settings_take_last(struct mcds__settings_check *check,
+                                 struct mcds__operation *operation)
+{
+    const mcds_reply *added = &check->look.requests[0].reply;
+    assert(check->stage == CHECK_ADDING_LAST);
+    check->stage = CHECK_BEGIN;
+    operation->connection = 0;
+    if (added->outcome == MCDS_OUT_OK || added->outcome == MCDS_OUT_EXISTS)
+        return descriptor_settings_look(check, operation);
+    return mcds__root_look_again(&check->look, operation, added);
+}
+
 static enum mcds__step step_settings_check(struct mcds__settings_check *check,
                                            struct mcds__operation *operation)
 {
-    assert(check->stage <= CHECK_UNDOING);
+    assert(check->stage <= CHECK_ADDING_LAST);
     switch (check->stage) {
     case CHECK_BEGIN:
         return descriptor_settings_look(check, operation);
@@ -237,6 +274,8 @@ static enum mcds__step step_settings_check(struct mcds__settings_check *check,
         return descriptor_settings_take_look(check, operation);
     case CHECK_UNDOING:
         return refuse_without_cas(check, operation);
+    case CHECK_ADDING_LAST:
+        return settings_take_last(check, operation);
     default:
         return descriptor_settings_take_keep(check, operation);
     }

@@ -36,10 +36,11 @@ struct mcds__settings {
     struct mcds__key key;
     struct mcds__setting list[MCDS__SETTINGS_MAX];
     uint32_t count; /* 0: nothing to compare */
-    /* 1: the last setting concerns some operations alone, which call mcds__settings_last_step. Roots
-     * of before version 0.1 lack it. */
+    /* 1: the last setting concerns some operations alone, which call mcds__settings_last_step.
+     * Settings may lack it. */
     uint32_t is_last_apart;
-    _Atomic uint64_t last; /* as last read; that of this handle if the root has none */
+    _Atomic uint64_t last;   /* as last read; that of this handle if the root has none */
+    _Atomic bool lacks_last; /* the settings had none when they were last read */
     uint64_t ttl_ms;
     const mcds_reason *foreign; /* the reason for a value that is not settings; NULL: CORRUPT */
     struct mcds__descriptor own; /* without the hash key */
@@ -71,6 +72,9 @@ struct mcds__settings_check {
     /* The operation changes keys by compare-and-set: without it nothing is made. Set it after the
      * begin, as `look.may_lack`: the operation continues without settings in a full store. */
     bool needs_cas;
+    /* Where `is_last_apart`: the operation does not add the last setting. An operation that makes the
+     * structure adds it otherwise, also to settings that lack it. Set it after the begin. */
+    bool leaves_last;
     bool is_done;
     uint8_t stage;
     struct mcds__root_look look;
@@ -93,6 +97,12 @@ static inline bool mcds__settings_check_step(struct mcds__settings_check *check,
     return check->is_done || mcds__settings_check_step_on(check, operation, step_out);
 }
 
+/* Before the begin of a check that adds the last setting, where another check may have left it. */
+static inline void mcds__settings_recheck_last(struct mcds__settings *settings)
+{
+    if (atomic_load_explicit(&settings->lacks_last, memory_order_relaxed))
+        mcds__settings_forget(settings);
+}
 /* After the check, where `is_last_apart`: true if the last setting is that of this handle, or not
  * known. False: the step returns *step_out, DONE with MCDS_INVALID. */
 bool mcds__settings_last_step(struct mcds__settings *settings,

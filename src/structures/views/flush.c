@@ -357,6 +357,7 @@ static int views_flush_launch(mcds_views *views, bool is_final, const struct mcd
                                                       &result);
     if (flush == NULL)
         return result;
+    mcds__settings_forget(&views->settings); /* others may have dropped and made them */
     mcds__settings_check_begin(&flush->check, &views->settings, true, &flush->base);
     flush->check.look.may_lack = flush->check.needs_cas = true;
     flush->views = views;

@@ -220,8 +220,12 @@ int mcds_views_hit_start(mcds_views *views, const char *page, uint32_t n,
                                              &result);
     if (hit == NULL)
         return result;
+    bool is_of_command = views->settings.own.settings[1] == MCDS_VIEWS_TABLE;
+    if (!is_of_command)
+        mcds__settings_recheck_last(&views->settings);
     mcds__settings_check_begin(&hit->check, &views->settings, true, &hit->base);
     hit->check.needs_cas = true;
+    hit->check.leaves_last = is_of_command;
     hit->views = views;
     hit->slot = mcds__tally_at(mcds__wall_ms(hit->base.env), views->flush_ms);
     hit->page_hash = mcds__siphash(views->hash_key, mcds_text(page));
