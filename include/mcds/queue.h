@@ -240,7 +240,8 @@ MCDS_API void mcds_queue_close(mcds_queue *queue);
  *                              calls return MCDS_LOST too, until the queue is dropped. If the
  *                              store has lost the whole queue, only the first call of a handle
  *                              returns it, and the next push makes the queue again
- *              MCDS_BUSY       other callers filled each part that the call found; not pushed
+ *              MCDS_BUSY       other callers filled each part that the call found, until the
+ *                              timeout; not pushed
  *              MCDS_TOO_BIG    more than 64 KB
  * Cost:        1. A handle's first push takes 1 more, or 4 more if it makes the queue. The push
  *              that begins a new part takes 3 more

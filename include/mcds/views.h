@@ -122,7 +122,7 @@ MCDS_API MCDS_CHECKED int mcds_views_hit_start(mcds_views *views, const char *pa
  *              MCDS_IO       `load` has failed
  *              MCDS_TIMEOUT  also if the `load` of another caller takes longer than the timeout.
  *                            The time of this call's own `load` does not count
- *              MCDS_BUSY     other callers kept changing the base
+ *              MCDS_BUSY     other callers kept changing the base until the timeout
  * Cost:        1 per 15 intervals that the base does not include yet. The base is the sum of the
  *              saved intervals. The store keeps the base, and the call reads it again from the
  *              database every ten minutes. That read costs 5 round trips and 2 calls of `load`,

@@ -16,11 +16,20 @@
 #include "base/error.h"
 #include "structures/queue/queue.h"
 
-/* A push fails after this many full parts in a row, which other pushers have opened. */
+/* After so many refusals a push pauses before each further try, and one of a dead job fails. */
 #define REFUSALS_MAX 64
 #define ORDER_MAX ((size_t)1 << 24)
 
-enum { PUSH_BEGIN, PUSH_READ, PUSH_MAKE, PUSH_JOBS, PUSH_SKIP, PUSH_DEAD, PUSH_RAISE };
+enum {
+    PUSH_BEGIN,
+    PUSH_READ,
+    PUSH_MAKE,
+    PUSH_JOBS,
+    PUSH_WAIT,
+    PUSH_SKIP,
+    PUSH_DEAD,
+    PUSH_RAISE
+};
 
 struct queue_push {
     struct mcds__operation base;
@@ -36,8 +45,7 @@ struct queue_push {
     bool was_closed; /* the last refusal was by a part that is closed or lost, not missing */
     bool may_skip;   /* the refusal was a loss */
     uint32_t skip_place;
-    uint64_t
-        stored_last; /* the number of the last part of the stripe, as this call has read it */
+    uint64_t stored_last; /* part of the stripe, as this call has read it */
     uint32_t refusals;
     uint32_t made; /* the number of stripes of a queue that this call makes */
     uint64_t incarnation;
@@ -59,9 +67,9 @@ static enum mcds__step push_ask_numbers(struct queue_push *push)
 {
     push->stage = PUSH_READ;
     push->base.tries = 1;
-    if (!mcds__queue_begin_get(&push->work, mcds__queue_numbers_element()))
-        return push_fail_memory(push);
-    return push_step_on(push);
+    return mcds__queue_begin_get(&push->work, mcds__queue_numbers_element())
+               ? push_step_on(push)
+               : push_fail_memory(push);
 }
 
 /* The numbers are made if there are none. */
@@ -209,6 +217,30 @@ static enum mcds__step go_on_after_read(struct queue_push *push)
     return ask_push(push);
 }
 
+/* A number that was read before a loss does not show whether the part was made. */
+static enum mcds__step go_on_after_refusal(struct queue_push *push)
+{
+    if (push->is_fresh && !push->may_skip && push->incarnation != 0 &&
+        mcds__jobs_is_part(push->part + 1))
+        return go_on_after_read(push);
+    return push_ask_numbers(push);
+}
+
+/* The part is closed, missing or lost, or another client has made the queue: try again. */
+static enum mcds__step take_refusal(struct queue_push *push, bool was_closed)
+{
+    push->was_closed = was_closed;
+    assert(push->refusals <= REFUSALS_MAX);
+    if (push->refusals < REFUSALS_MAX) {
+        push->refusals++;
+        return go_on_after_refusal(push);
+    }
+    push->stage = PUSH_WAIT;
+    return mcds__operation_wait(&push->base, 0)
+               ? MCDS__SLEEP
+               : mcds__operation_fail_waiting(&push->base, MCDS__WHY(PARTS_FILLED));
+}
+
 static enum mcds__step push_take_numbers(struct queue_push *push)
 {
     enum mcds__step step = mcds__queue_step_numbers(&push->work, &push->base);
@@ -241,9 +273,7 @@ static enum mcds__step push_take_make(struct queue_push *push)
         return ask_push(push);
     }
     push->incarnation = 0;
-    if (push->refusals++ == REFUSALS_MAX)
-        return mcds__operation_explain(&push->base, MCDS_BUSY, MCDS__WHY(PARTS_FILLED));
-    return push_ask_numbers(push);
+    return take_refusal(push, false);
 }
 
 static enum mcds__step note_pushed(struct queue_push *push)
@@ -263,19 +293,6 @@ static enum mcds__step note_pushed(struct queue_push *push)
     return begin_push(push);
 }
 
-/* The part is closed, missing or lost. */
-static enum mcds__step take_refusal(struct queue_push *push, bool was_closed)
-{
-    if (push->refusals++ == REFUSALS_MAX)
-        return mcds__operation_explain(&push->base, MCDS_BUSY, MCDS__WHY(PARTS_FILLED));
-    assert(push->refusals <= REFUSALS_MAX + 1);
-    push->was_closed = was_closed;
-    /* A number that was read before the loss does not show whether the part was made. */
-    if (push->is_fresh && !push->may_skip && mcds__jobs_is_part(push->part + 1))
-        return go_on_after_read(push);
-    return push_ask_numbers(push);
-}
-
 static enum mcds__step take_push(struct queue_push *push)
 {
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
@@ -289,14 +306,9 @@ static enum mcds__step take_push(struct queue_push *push)
     }
     if (push->base.result != MCDS_OK)
         return step;
-    switch (push->work.update.code) {
-    case MCDS__MAP_CHANGED:
-        return note_pushed(push);
-    case MCDS__MAP_REFUSED:
-        return take_refusal(push, true);
-    default:
-        return take_refusal(push, false);
-    }
+    return push->work.update.code == MCDS__MAP_CHANGED
+               ? note_pushed(push)
+               : take_refusal(push, push->work.update.code == MCDS__MAP_REFUSED);
 }
 
 /* Without the mark, a worker reports a loss. */
@@ -358,6 +370,8 @@ static enum mcds__step push_step_on(struct queue_push *push)
         return push_take_make(push);
     case PUSH_JOBS:
         return take_push(push);
+    case PUSH_WAIT:
+        return go_on_after_refusal(push);
     case PUSH_SKIP:
         return push_take_skip(push);
     case PUSH_DEAD:

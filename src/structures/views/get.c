@@ -14,6 +14,7 @@
 #define KEYS_MAX 16
 #define BASE_TTL_MS 600000
 #define LOAD_TTL_MS 10000
+/* After so many changes of the base by others, a call pauses before each further try. */
 #define MOVES_MAX 8
 
 struct views_get {
@@ -205,6 +206,19 @@ static enum base_state take_base(struct views_get *get)
     return add_views(get, base[0]) ? BASE_FITS : BASE_DAMAGED;
 }
 
+static enum mcds__step views_get_move(struct views_get *get)
+{
+    assert(get->moves <= MOVES_MAX);
+    if (get->moves < MOVES_MAX) {
+        get->moves++;
+        return views_get_begin(get);
+    }
+    get->stage = GET_BEGIN;
+    return mcds__operation_wait(&get->base, 0)
+               ? MCDS__SLEEP
+               : mcds__operation_fail_waiting(&get->base, MCDS__WHY(BASE_CHANGES));
+}
+
 static enum mcds__step views_get_take_replies(struct views_get *get)
 {
     const mcds_reply *trouble = mcds__first_trouble(get->requests, get->count);
@@ -217,10 +231,8 @@ static enum mcds__step views_get_take_replies(struct views_get *get)
         state = take_base(get);
     if (state == BASE_MISSING)
         return views_get_claim(get);
-    if (state == BASE_MOVED && get->moves++ == MOVES_MAX)
-        return mcds__operation_explain(&get->base, MCDS_BUSY, MCDS__WHY(BASE_CHANGES));
     if (state == BASE_MOVED)
-        return views_get_begin(get);
+        return views_get_move(get);
     if (state == BASE_DAMAGED || !add_slots(get, with_base))
         return mcds__operation_finish(&get->base, MCDS_CORRUPT);
     if (get->next <= get->last)
