@@ -340,9 +340,9 @@ MCDS_API MCDS_CHECKED int mcds_queue_next_start(mcds_queue *queue, uint32_t wait
  * Returns:     MCDS_OK         done, and no other worker has had the job since it was claimed
  *              MCDS_LOST       the job is done, but the claim had ended, and another worker has
  *                              claimed or done the job since. Or the job is done, but a call had
- *                              begun to make it a dead job; the dead job is erased, too. Or the
- *                              store has lost the job. If `job` is still held, none of this
- *                              holds: the store has lost an earlier queue. Call again
+ *                              begun to make it a dead job; the dead job is erased, too, or was
+ *                              discarded. Or the store has lost the job. If `job` is still held,
+ *                              none of this holds: the store has lost an earlier queue. Call again
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty, or of another queue
  *              `job` is empty after MCDS_OK and after any other MCDS_LOST. After any other
@@ -484,9 +484,14 @@ MCDS_API MCDS_CHECKED int mcds_queue_dead_start(mcds_queue *queue, uint64_t limi
 /* Erases a dead job. To retry the job, push it first. After MCDS_OK the job is not handed out, and
  * does not become dead again, even if a call that made it dead was AMBIGUOUS or its caller died.
  * Arguments:   id  of the entry that mcds_queue_dead has visited
- * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such dead job
- * Cost:        3; 2 if mcds_queue_push_dead has added the job
- * Lost reply:  MCDS_AMBIGUOUS: erased, or not, or not yet; call again
+ * Returns:     MCDS_OK
+ *              MCDS_NOT_FOUND  no such dead job: it was discarded, or done late
+ *              MCDS_LOST       the store has lost the key of the dead job, or the whole queue
+ *              MCDS_AMBIGUOUS  see below
+ *              MCDS_INVALID    the id is not one of a dead job
+ * Cost:        3; 2 if mcds_queue_push_dead has added the job; 1 if there is no such dead job
+ * Lost reply:  MCDS_AMBIGUOUS: erased, or not, or not yet. Call again; MCDS_NOT_FOUND can then
+ *              mean that the first call was applied
  * Threads:     any */
 MCDS_API MCDS_CHECKED int mcds_queue_discard(mcds_queue *queue, mcds_bytes id);
 MCDS_API MCDS_CHECKED int mcds_queue_discard_start(mcds_queue *queue, mcds_bytes id,

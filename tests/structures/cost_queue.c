@@ -38,6 +38,47 @@ static void tiny_trips(struct suite *suite, struct counted *c,
     mcds_queue_close(other);
 }
 
+struct dead_id {
+    size_t length;
+    uint8_t bytes[32];
+};
+
+static bool see_id(void *context, const mcds_queue_entry *entry)
+{
+    struct dead_id *id = context;
+    assert_true(entry->id.length > 0 && entry->id.length <= sizeof id->bytes);
+    memcpy(id->bytes, entry->id.data, id->length = entry->id.length);
+    return true;
+}
+
+/* Discard the only dead job, in so many round trips, and once more. */
+static void discard_trips(struct suite *suite, struct counted *c, mcds_queue *queue,
+                          uint32_t trips)
+{
+    struct dead_id id = {.length = 0};
+    CHECK_RESULT(MCDS_OK, mcds_queue_dead(queue, 0, see_id, &id));
+    const mcds_bytes bytes = {id.bytes, id.length};
+    TRIPS(trips, MCDS_OK, suite, c, mcds_queue_discard, queue, bytes);
+    TRIPS(1, MCDS_NOT_FOUND, suite, c, mcds_queue_discard, queue, bytes);
+}
+
+static void dead_trips(struct suite *suite, struct counted *c, mcds_queue_options options)
+{
+    mcds_job job = MCDS_JOB_INIT;
+    mcds_value value = MCDS_VALUE_INIT;
+    mcds_queue *queue = NULL;
+    options.tries = 1;
+    CHECK_RESULT(MCDS_OK, mcds_queue_open(c->store, fresh_name(suite, "q"), &options, &queue));
+    CHECK_RESULT(MCDS_OK, mcds_queue_push(queue, mcds_text("a"), 0));
+    CHECK_RESULT(MCDS_OK, mcds_queue_next(queue, 0, &job, &value));
+    TRIPS(4, MCDS_OK, suite, c, mcds_queue_again, queue, &job, 0);
+    discard_trips(suite, c, queue, 3);
+    TRIPS(1, MCDS_OK, suite, c, mcds_queue_push_dead, queue, mcds_text("b"), 1);
+    discard_trips(suite, c, queue, 2);
+    mcds_value_free(&value);
+    mcds_queue_close(queue);
+}
+
 void queue_trips(struct suite *suite)
 {
     struct counted c;
@@ -63,6 +104,7 @@ void queue_trips(struct suite *suite)
     TRIPS(1, MCDS_OK, suite, &c, mcds_queue_next, queue, 0, &job, &value);
     TRIPS(1, MCDS_OK, suite, &c, mcds_queue_done, queue, &job);
     tiny_trips(suite, &c, &options);
+    dead_trips(suite, &c, options);
     push_many(other);
     CHECK_RESULT(MCDS_OK, mcds_queue_next(queue, 0, &slow, &value));
     for (int i = 0; i < MANY / 2; i++)

@@ -55,15 +55,30 @@ static void workers_empty_a_full_file(void **state)
     mcds_close(store);
 }
 
-/* A job that fails too often becomes dead there, and can be discarded. */
-static void jobs_fail_in_a_full_file(void **state)
+struct dead_id {
+    size_t length;
+    uint8_t bytes[32];
+};
+
+static bool see_id(void *context, const mcds_queue_entry *entry)
 {
-    const struct fixture *fixture = *state;
+    struct dead_id *id = context;
+    assert_true(entry->id.length <= sizeof id->bytes);
+    memcpy(id->bytes, entry->id.data, id->length = entry->id.length);
+    return true;
+}
+
+/* A job that fails too often becomes dead there, and can be discarded. */
+static void fail_in_a_full_file(const struct fixture *fixture, size_t length)
+{
+    static uint8_t bytes[MCDS_QUEUE_JOB_MAX];
+    struct dead_id id = {.length = 0};
     mcds_job job = MCDS_JOB_INIT;
     mcds_value value = MCDS_VALUE_INIT;
     mcds_queue_counts counts = MCDS_QUEUE_COUNTS_INIT;
     mcds_store *store = open_store(fixture->file, "?sync=async&map_max=1048576", NULL);
     mcds_queue *queue = open_queue(store);
+    assert_int_equal(mcds_queue_push(queue, (mcds_bytes){bytes, length}, 0), MCDS_OK);
     (void)push_until_full(queue, JOB_LENGTH);
     (void)push_until_full(queue, 1);
     for (uint32_t i = 0; i < TRIES; i++) {
@@ -72,9 +87,21 @@ static void jobs_fail_in_a_full_file(void **state)
     }
     assert_int_equal(mcds_queue_count(queue, &counts), MCDS_OK);
     assert_int_equal(counts.dead, 1);
+    assert_int_equal(mcds_queue_dead(queue, 0, see_id, &id), MCDS_OK);
+    assert_int_equal(mcds_queue_discard(queue, (mcds_bytes){id.bytes, id.length}), MCDS_OK);
     mcds_value_free(&value);
     mcds_queue_close(queue);
     mcds_close(store);
+}
+
+static void jobs_fail_in_a_full_file(void **state)
+{
+    fail_in_a_full_file(*state, 1);
+}
+
+static void large_jobs_fail_in_a_full_file(void **state)
+{
+    fail_in_a_full_file(*state, MCDS_QUEUE_JOB_MAX);
 }
 
 int main(void)
@@ -83,6 +110,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(workers_empty_a_full_file, fixture_make,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(jobs_fail_in_a_full_file, fixture_make, fixture_remove),
+        cmocka_unit_test_setup_teardown(large_jobs_fail_in_a_full_file, fixture_make,
+                                        fixture_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

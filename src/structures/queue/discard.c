@@ -4,8 +4,7 @@
  *   REMOVE   the job from its part: the call that has made it dead may have ended before that
  *   ERASE    the dead job, if it is still there, and leave a done record: dead.c
  *
- * So no later claim gets the job or makes it dead again, and a copy that is under way is not made.
- * An ERASE without the record would also remove the done record of a late report. */
+ * So no later claim gets the job or makes it dead again, and a copy that is under way is not made. */
 #include <assert.h>
 #include <string.h>
 
@@ -64,7 +63,7 @@ static enum mcds__step discard_take_dead(struct queue_discard *discard)
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     if (!mcds__queue_find_spot(element_of(discard), &spot))
         return discard_ask_erase(discard);
-    const struct mcds__jobs_receipt receipt = {spot.number, 1}; /* any: the job is removed */
+    const struct mcds__jobs_receipt receipt = {spot.number, 1}; /* of any try: it is removed */
     return discard_ask(
         discard, DISCARD_REMOVE,
         mcds__queue_begin_done(&discard->work, spot.incarnation, spot.part, &receipt));
