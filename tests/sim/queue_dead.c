@@ -52,6 +52,8 @@ struct job {
     bool is_excused;    /* its worker gave up a done in doubt, so it may be done */
     bool is_dead;       /* an again has made it dead, or a call has listed it, */
     int64_t dead_ns;    /* at this true time */
+    bool is_buried;     /* by an acknowledged again, */
+    int64_t buried_ns;  /* at this true time */
     bool is_ended;      /* a done or a discard of it has begun: it need not be listed as dead */
     bool is_discarded;  /* acknowledged, */
     int64_t discard_ns; /* at this true time */
@@ -252,6 +254,10 @@ static void check_handed(struct worker *worker, mcds_sim_client *client)
         violate(world, "two claims of a job have one number");
     if (!world->loses && job->is_done && job->done_ns < worker->begun_ns)
         violate(world, "a job that is done was handed out again");
+    if (!world->loses && job->is_buried && job->buried_ns < worker->begun_ns)
+        violate(world, "a dead job was handed out");
+    if (!world->loses && job->is_discarded && job->discard_ns < worker->begun_ns)
+        violate(world, "a job that was discarded was handed out");
     if (tries <= worker->tries)
         job->tries |= 1u << tries;
     world->copied += job->is_copy;
@@ -482,6 +488,8 @@ static void end_settle(struct worker *worker, mcds_sim_client *client,
     } else if (done->result == MCDS_OK && worker->job.tries >= worker->tries) {
         world->died++;
         note_dead(world, job_of(worker));
+        job_of(worker)->is_buried = true;
+        job_of(worker)->buried_ns = mcds_sim_now_ns(world->sim);
     }
     worker->is_in_doubt = false;
     begin_next(worker, client);
@@ -558,8 +566,9 @@ static bool visit_kept(void *context, const mcds_queue_entry *entry)
 {
     struct worker *worker = context;
     uint32_t number = number_of(worker->world, entry->job);
-    if (worker->world->jobs[number].is_done)
-        violate(worker->world, "at the end a job that is done is in the queue");
+    const struct job *job = &worker->world->jobs[number];
+    if (job->is_done || job->is_buried || job->is_discarded)
+        violate(worker->world, "at the end a job that has ended is in the queue");
     worker->seen |= 1u << number;
     return true;
 }
