@@ -30,8 +30,8 @@ const char *why_omitted(const struct noun *noun)
     if (noun->open == limit_open)
         return "in a store without it, every bucket is full";
     if (noun->open == views_open)
-        return "its views are in its database: run 'views flush', and dump the table "
-               "views:NAME there";
+        return "its views are in its database: run 'views flush' and dump the table "
+               "views:NAME there, or ask the program that saves them";
     return is_dumped(noun) ? NULL
                            : "only the number of its visitors can be read, not their names";
 }

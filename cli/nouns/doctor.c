@@ -1,4 +1,5 @@
 /* mcds doctor: describes the store, why it was selected, and its problems. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,10 +7,11 @@
 #include "parse/values.h"
 #include "run/default_store.h"
 #include "run/session.h"
+#include "run/uri.h"
 #include "table/commands.h"
 #include "table/nouns.h"
 
-#define TIMEOUT_MS 1000 /* of the library */
+#define NAMESPACE_SHOWN 64
 
 struct visit {
     struct output *output;
@@ -85,15 +87,6 @@ static void print_config(struct visit *visit, const struct session *session)
     }
 }
 
-/* Whether the URI of the store has the option `word`, such as "ns=". */
-static bool is_in_uri(const char *uri, const char *word)
-{
-    const char *at = strchr(uri, '?');
-    while (at != NULL && strncmp(at + 1, word, strlen(word)) != 0)
-        at = strchr(at + 1, '&');
-    return at != NULL;
-}
-
 /* A value of an option or of the configuration, and where it comes from. */
 static void print_setting(struct visit *visit, const struct session *session,
                           enum setting_id id, enum option_id option, const char *value)
@@ -101,11 +94,9 @@ static void print_setting(struct visit *visit, const struct session *session,
     char origin[CONFIG_PATH_CAPACITY + 32];
     char what[CONFIG_PATH_CAPACITY + 2048];
     const char *word = options[option].word;
-    if (is_in_uri(session->uri, id == SETTING_NAMESPACE ? "ns=" : "timeout=")) {
-        print_fact(visit, word, "that of the store URI");
-        return;
-    }
-    if (is_given(session->command, option))
+    if (uri_value(session->uri, id == SETTING_NAMESPACE ? "ns=" : "timeout=") != NULL)
+        (void)snprintf(origin, sizeof origin, "in the store URI");
+    else if (is_given(session->command, option))
         (void)snprintf(origin, sizeof origin, "given with --%s", word);
     else if (session->config.settings[id].line > 0)
         write_origin(session, id, origin, sizeof origin);
@@ -118,13 +109,15 @@ static void print_setting(struct visit *visit, const struct session *session,
 static void print_settings(struct visit *visit, const struct session *session)
 {
     char timeout[DURATION_CAPACITY];
-    const char *ns = session->options.ns;
-    uint32_t timeout_ms = session->options.timeout_ms;
-    format_duration(timeout_ms > 0 ? timeout_ms : TIMEOUT_MS, timeout);
+    char ns[NAMESPACE_SHOWN];
+    const char *in_uri = uri_value(session->uri, "ns=");
+    const char *other = session->options.ns != NULL ? session->options.ns : "mcds";
+    (void)snprintf(ns, sizeof ns, "%.*s", in_uri != NULL ? (int)strcspn(in_uri, "&") : INT_MAX,
+                   in_uri != NULL ? in_uri : other);
+    format_duration(session_timeout_ms(session), timeout);
     print_config(visit, session);
     print_fact(visit, session->uri, session->uri_origin);
-    print_setting(visit, session, SETTING_NAMESPACE, OPTION_NAMESPACE,
-                  ns != NULL ? ns : "mcds");
+    print_setting(visit, session, SETTING_NAMESPACE, OPTION_NAMESPACE, ns);
     print_setting(visit, session, SETTING_TIMEOUT, OPTION_TIMEOUT, timeout);
 }
 

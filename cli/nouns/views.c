@@ -34,6 +34,10 @@ const char *views_database(const struct command *command)
 
 const char *views_why_not(const struct command *command)
 {
+    const struct verb *verb = command->verb;
+    bool needs_none = verb->start == views_hit || verb->start == views_drop;
+    if (needs_none && !is_given(command, OPTION_DATABASE))
+        return NULL;
     if (strncmp(views_database(command), DURABLE, strlen(DURABLE)) == 0)
         return NULL;
     if (is_given(command, OPTION_DATABASE))

@@ -10,6 +10,7 @@
 #include "io/report.h"
 #include "run/default_store.h"
 #include "run/made_with.h"
+#include "run/uri.h"
 #include "signals/deadline.h"
 #include "signals/interrupt.h"
 #include "table/nouns.h"
@@ -135,6 +136,10 @@ int session_choose_store(struct session *session, const struct command *command)
         return STATUS_USAGE;
     }
     memcpy(session->uri, uri, strlen(uri) + 1);
+    if (is_given(command, OPTION_NAMESPACE)) /* it is stronger than the URI */
+        uri_cut(session->uri, "ns=");
+    if (is_given(command, OPTION_TIMEOUT))
+        uri_cut(session->uri, "timeout=");
     if (session_has_server(session))
         session->options.env = deadline_env();
     return STATUS_DONE;
@@ -152,13 +157,10 @@ bool session_has_server(const struct session *session)
 
 uint32_t session_timeout_ms(const struct session *session)
 {
-    static const char word[] = "timeout=";
     uint64_t timeout_ms = session->options.timeout_ms;
-    const char *at = strchr(session->uri, '?');
-    while (at != NULL && strncmp(at + 1, word, sizeof word - 1) != 0)
-        at = strchr(at + 1, '&');
-    if (at != NULL)
-        timeout_ms = strtoull(at + sizeof word, NULL, 10);
+    const char *in_uri = uri_value(session->uri, "timeout=");
+    if (in_uri != NULL)
+        timeout_ms = strtoull(in_uri, NULL, 10);
     return timeout_ms > 0 && timeout_ms <= UINT32_MAX ? (uint32_t)timeout_ms : TIMEOUT_MS;
 }
 

@@ -161,7 +161,7 @@ const struct parameter options[OPTION_COUNT] = {
         NONE, "raw", "unchanged bytes: output is not quoted, and input is not unquoted"),
     [OPTION_CURSOR] = NUMBER(NONE, "cursor", "CURSOR", 0, UINT64_MAX,
                              "continue where an earlier scan stopped"),
-    [OPTION_LIMIT] = NUMBER(NONE, "limit", "N", 1, UINT64_MAX, "at most N (all)"),
+    [OPTION_LIMIT] = NUMBER(NONE, "limit", "N", 1, UINT64_MAX, "at most N (all; of top: 10)"),
     [OPTION_SKIP] = NUMBER(NONE, "skip", "N", 0, UINT64_MAX, "skip the first N (0)"),
     [OPTION_AT] = MOMENT("at", "time of the event (now)"),
     [OPTION_TIMED] = FLAG(NONE, "timed",

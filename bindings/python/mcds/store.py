@@ -219,6 +219,8 @@ def open(uri: str, *, ns: Optional[str] = None, timeout: Optional[Seconds] = Non
     ns       prefix of all keys; "mcds"
     timeout  seconds that one operation may take; 1
 
+    `ns=` and `timeout=` in the URI are stronger than the arguments.
+
     >>> with mcds.open("memory:") as store:
     ...     store.counter("visits").add(2)
     2

@@ -162,8 +162,8 @@ static enum mcds__step ask_keep(struct mcds__settings_check *check,
 
 /* Another operation has made the structure, and has left the last setting to this one. */
 static enum mcds__step settings_ask_last(struct mcds__settings_check *check,
-                                struct mcds__operation *operation,
-                                const struct mcds__descriptor *found)
+                                         struct mcds__operation *operation,
+                                         const struct mcds__descriptor *found)
 {
     const struct mcds__settings *settings = check->settings;
     struct mcds__descriptor whole = *found;
@@ -252,7 +252,7 @@ static enum mcds__step descriptor_settings_take_keep(struct mcds__settings_check
 
 /* The settings are read again: another client may have changed or dropped them. */
 static enum mcds__step settings_take_last(struct mcds__settings_check *check,
-                                 struct mcds__operation *operation)
+                                          struct mcds__operation *operation)
 {
     const mcds_reply *added = &check->look.requests[0].reply;
     assert(check->stage == CHECK_ADDING_LAST);

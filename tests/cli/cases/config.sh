@@ -80,3 +80,12 @@ run counter get x
 printf 'timeout = 1s\n' >file
 HOME=/ MCDS_CONFIG= doctor
 (unset HOME; export MCDS_CONFIG=; doctor -s memory:; run --profile web counter get x)
+
+# An option of the command is stronger than the URI: else 'rm --all' would erase another namespace.
+export MCDS_CONFIG=/dev/null MCDS_STORE="lmdb:$PWD/both.mdb?ns=uri&timeout=9000"
+run -N mine counter add x 1
+run counter add x 5
+doctor
+doctor -N mine --timeout 2s
+run -N mine rm --all --yes
+run counter get x
