@@ -205,14 +205,16 @@ static int visit(struct tally *tally, const struct entry *entry, bool live)
     host->told = true;
     wish.kind = HOST_OF_DAY;
     wish.at_ms = entry->at_ms;
-    if (result == MCDS_OK && host->told_day != day && !is_ahead(entry))
+    if (result == MCDS_OK && host->told_day != day && !is_ahead(entry)) {
         result = begin(tally, wish);
-    host->told_day = day;
+        host->told_day = day;
+    }
     wish.kind = ONLINE;
     wish.at_ms = live ? 0 : entry->at_ms;
-    if (result == MCDS_OK && host->told_minute != minute && (live || !is_ahead(entry)))
+    if (result == MCDS_OK && host->told_minute != minute && (live || !is_ahead(entry))) {
         result = begin(tally, wish);
-    host->told_minute = minute;
+        host->told_minute = minute;
+    }
     return result;
 }
 
