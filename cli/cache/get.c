@@ -268,11 +268,13 @@ static int report_failed_before(struct getting *getting)
     return status;
 }
 
-/* The store does not answer, or takes no claim: it is full, or may only be read. */
+/* The store does not answer, or takes no claim: it is full, may only be read, or has no
+ * compare-and-set. */
 static bool is_store_away(int result)
 {
     mcds_cause cause = mcds_last_error()->cause;
     return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE || result == MCDS_FULL ||
+           (result == MCDS_UNSUPPORTED && cause == MCDS_CAUSE_NO_COMPARE_AND_SET) ||
            (result == MCDS_IO &&
             (cause == MCDS_CAUSE_DISK_FULL || cause == MCDS_CAUSE_FILE_LIMIT ||
              cause == MCDS_CAUSE_NO_PERMISSION || cause == MCDS_CAUSE_READ_ONLY));

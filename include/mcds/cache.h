@@ -186,7 +186,8 @@ typedef int (*mcds_cache_fill_cb)(void *context, mcds_bytes key, mcds_fill *fill
  *              MCDS_IO         the fill failed, now or within failed_ms before (cause
  *                              MCDS_CAUSE_CALLBACK_FAILED)
  *              MCDS_TOO_BIG    `fill` made more than 64 MB
- *              If the store cannot be reached, the call reads the source and stores nothing.
+ *              If the store cannot be reached, or is a memcached without compare-and-set (-C),
+ *              the call reads the source and stores nothing.
  * Cost:        1 for a value in the store. 3 for a fill. For a stale value, 3 for the caller that
  *              fills and 2 for the others. A value in pieces costs 1 more per 8 pieces, and the
  *              timeout applies to each of them. While

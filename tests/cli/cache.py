@@ -114,6 +114,23 @@ class CacheTest(unittest.TestCase):
             self.assertGreaterEqual(wrong.returncode, 64, wrong)
             self.assertEqual(wrong.stdout, "")
 
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file compares and sets")
+    def test_a_server_without_compare_and_set(self):
+        """COMMAND runs each time, as the fill of mcds_cache_fetch does, and nothing is stored."""
+        self.fixture.stop_server()
+        os.unlink(self.fixture.socket)
+        self.fixture.start_server("-C")
+        for value in ("one", "two"):
+            code, stdout, stderr = self.run_to_end("get", "c", "k", "--", "echo", value)
+            self.assertEqual((code, stdout), (0, f"{value}\n"), stderr)
+            self.assertRegex(stderr, r"^mcds: cache 'c'[^\n]*start it without -C[^\n]*; the value is not stored\n$")
+        code, stdout, _ = self.run_to_end("--json", "get", "c", "k", "--", "echo", "three")
+        self.assertEqual((code, json.loads(stdout)["state"]), (0, "unstored"))
+        self.assertEqual(self.run_to_end("get", "c", "k", "--", "sh", "-c", "exit 3")[0], 3)
+        code, stdout, stderr = self.run_to_end("get", "c", "k")
+        self.assertEqual((code, stdout), (76, ""))
+        self.assertIn("start it without -C", stderr)
+
     def test_too_long(self):
         process = self.start("get", "en", "k", "--", "cat", "/dev/zero")
         self.assertEqual(self.end(process), (65, "", f"mcds: {TOO_LONG}\n"))

@@ -17,7 +17,7 @@ NEEDY = {
     "semaphores": ["semaphore run s --permits 2 -- echo ran"],
     "leaders": ["leader run l -- echo ran"],
     "once": ["once o -- echo ran", "once o --settle 0"],
-    "caches": ["cache hold c k -- echo ran"],
+    "caches": ["cache hold c k -- echo ran", "cache get c k"],
     "queues": ["queue push q job --may-lose"],
     "limits of buckets": ["limit take r ann --rate 3/1m", "limit run r ann --rate 3/1m -- echo ran"],
     "ids": ["ids next i"],
