@@ -39,6 +39,7 @@ struct world {
     enum fate fate;
     bool is_armed, has_happened;
     uint32_t left;
+    mcds_outcome given_back; /* of each decrement */
 };
 
 static bool note_key(void *context, mcds_bytes key)
@@ -258,12 +259,67 @@ static void retry_times_are_exact(void **state)
     end(&world);
 }
 
+/* The block's increment is refused, so the slot's is taken back: with this outcome. */
+static bool refuse_block(void *context, mcds_request *request)
+{
+    struct world *world = context;
+    if (request->command == MCDS_DECR) {
+        world->has_happened = true;
+        request->reply.outcome = world->given_back;
+        return true;
+    }
+    if (request->command != MCDS_INCR || world->left-- > 0)
+        return false;
+    request->reply.outcome = MCDS_OUT_NO_MEMORY;
+    return true;
+}
+
+static int take_refused(struct world *world, mcds_outcome given_back)
+{
+    *world = (struct world){.fate = FATES, .given_back = given_back};
+    begin(world, MCDS_LIMIT_WINDOW);
+    assert_int_equal(mcds_limit_take(world->limit, mcds_text("a"), 3, 0, NULL), MCDS_OK);
+    world->backend.hook = refuse_block;
+    world->left = 1;
+    int result = mcds_limit_take(world->limit, mcds_text("a"), 3, 0, NULL);
+    assert_true(world->has_happened);
+    return result;
+}
+
+/* If the decrement fails, the sentence is about that, not about the refusal. */
+static void a_lost_decrement_is_the_reason(void **state)
+{
+    (void)state;
+    static struct world world;
+    assert_int_equal(take_refused(&world, MCDS_OUT_OK), MCDS_FULL);
+    assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_STORE_FULL);
+    end(&world);
+    assert_int_equal(take_refused(&world, MCDS_OUT_UNKNOWN), MCDS_AMBIGUOUS);
+    assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_REPLY_LOST);
+    end(&world);
+    assert_int_equal(take_refused(&world, MCDS_OUT_NOT_NUMERIC), MCDS_AMBIGUOUS);
+    assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_DAMAGED);
+    end(&world);
+}
+
+/* A number that is gone counts no tokens. */
+static void a_lost_number_is_given_back(void **state)
+{
+    (void)state;
+    static struct world world;
+    assert_int_equal(take_refused(&world, MCDS_OUT_MISS), MCDS_FULL);
+    assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_STORE_FULL);
+    end(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_take_counts_once),
     cmocka_unit_test(a_give_counts_once),
     cmocka_unit_test(a_window_never_counts_too_little),
     cmocka_unit_test(a_key_is_made_once),
     cmocka_unit_test(retry_times_are_exact),
+    cmocka_unit_test(a_lost_decrement_is_the_reason),
+    cmocka_unit_test(a_lost_number_is_given_back),
 };
 
 int main(void)

@@ -304,22 +304,23 @@ static enum mcds__step give_back(struct limit_window *call)
     return mcds__operation_ask(&call->base, call->requests, call->request_count);
 }
 
-static bool is_given_back(const struct limit_window *call)
+/* The result of the refusal, or AMBIGUOUS because of a decrement that failed. A number that is gone
+ * counts no tokens. */
+static enum mcds__step end_given_back(struct limit_window *call)
 {
-    for (uint32_t i = 0; i + call->read_count < call->request_count; i++)
-        if (call->requests[i].reply.outcome != MCDS_OUT_OK)
-            return false;
-    return true;
+    assert(call->base.result != MCDS_OK && call->read_count == 0);
+    const mcds_reply *trouble = mcds__first_trouble(call->requests, call->request_count);
+    if (trouble == NULL)
+        return MCDS__DONE;
+    (void)mcds__operation_fail(&call->base, trouble);
+    return mcds__operation_doubt(&call->base);
 }
 
 /* With or without the decrement, no token passed. */
 static enum mcds__step window_take_back(struct limit_window *call)
 {
-    if (call->has_failed) {
-        if (!is_given_back(call))
-            call->base.result = MCDS_AMBIGUOUS;
-        return MCDS__DONE;
-    }
+    if (call->has_failed)
+        return end_given_back(call);
     if (call->read_count > 0 &&
         mcds__first_trouble(&call->requests[call->first_read], call->read_count) == NULL &&
         window_take_reads(call))
