@@ -398,15 +398,13 @@ bool mcds__socket_receive(struct mcds__socket *sock, size_t needed)
     return sock->trouble == NULL;
 }
 
-bool mcds__socket_is_quiet(struct mcds__socket *sock)
+bool mcds__socket_is_quiet(const struct mcds__socket *sock)
 {
     char byte;
     if (sock->stream != NULL && mcds__tls_has_more(sock->stream))
-        return memcached_socket_fail(sock, MCDS__WHY(REPLY_UNASKED));
+        return false;
     ssize_t got = recv(sock->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-        return true;
-    return memcached_socket_fail(sock, got < 0 ? trouble_of(errno) : trouble_of(ECONNRESET));
+    return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
 static int milliseconds_of(int64_t timeout_ns)

@@ -82,7 +82,7 @@ bool mcds__socket_send(struct mcds__socket *socket);
 /* Receive the bytes that have arrived, with space for at least `needed` bytes. False: broken or closed. */
 bool mcds__socket_receive(struct mcds__socket *socket, size_t needed);
 /* Whether an idle socket is unchanged: open, and no unrequested byte has arrived. */
-bool mcds__socket_is_quiet(struct mcds__socket *socket);
+bool mcds__socket_is_quiet(const struct mcds__socket *socket);
 
 static inline bool mcds__socket_wants_to_send(const struct mcds__socket *socket)
 {
