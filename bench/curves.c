@@ -23,9 +23,13 @@ struct curve {
     void (*measure)(struct bench *bench, const struct servers *servers, uint32_t x);
 };
 
-static bool has_run(const struct row *row)
+/* "?" where nothing was measured, so that each column keeps its name. */
+static void write_figure(FILE *file, double rate)
 {
-    return row->skipped[0] == '\0';
+    if (rate > 0)
+        (void)fprintf(file, "\t%.0f", rate);
+    else
+        (void)fputs("\t?", file);
 }
 
 /* A line for each x: our figure, and that of each contestant measured against it. */
@@ -33,10 +37,10 @@ static void write_rows(FILE *file, uint32_t x, const struct bench *bench)
 {
     if (bench->row_count == 0)
         return;
-    (void)fprintf(file, "%u\t%.0f", (unsigned)x, bench->rows[0].rate[0]);
+    (void)fprintf(file, "%u", (unsigned)x);
+    write_figure(file, bench->rows[0].rate[0]);
     for (uint32_t i = 0; i < bench->row_count; i++)
-        if (has_run(&bench->rows[i]))
-            (void)fprintf(file, "\t%.0f", bench->rows[i].rate[1]);
+        write_figure(file, bench->rows[i].rate[1]);
     (void)fputc('\n', file);
 }
 
@@ -45,9 +49,8 @@ static void write_head(FILE *file, const struct curve *curve, const struct bench
 {
     (void)fprintf(file, "%s\t%s", curve->x, curve->ours);
     for (uint32_t i = 0; i < bench->row_count; i++)
-        if (has_run(&bench->rows[i]))
-            (void)fprintf(file, "\t%.*s", (int)strcspn(bench->rows[i].against, ","),
-                          bench->rows[i].against);
+        (void)fprintf(file, "\t%.*s", (int)strcspn(bench->rows[i].against, ","),
+                      bench->rows[i].against);
     (void)fputc('\n', file);
 }
 

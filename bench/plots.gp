@@ -1,6 +1,7 @@
 # Draw what mcds-bench --curves has written: gnuplot -e "folder='FOLDER'" bench/plots.gp
 set terminal svg size 800,500 dynamic font "sans,14" background "white"
 set datafile separator "\t"
+set datafile missing "?"
 set key autotitle columnhead left top
 set grid
 set style data linespoints

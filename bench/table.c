@@ -88,7 +88,7 @@ void table_print(FILE *out, const struct bench *bench)
         "by mcds);\nmore is better. The first ratio is with client and servers on one "
         "processor, "
         "the second on all.\nRates (operations per second) and cpu (microseconds of the client "
-        "per operation) belong to the\nfirst ratio.\n\n",
+        "per operation) belong to the\nfirst ratio that is shown.\n\n",
         (unsigned)bench->rounds, bench->round_s);
     (void)fprintf(out, "%-50s %-30s %7s %17s %10s %7s %17s %10s %9s %9s %8s %8s\n", "work",
                   "against", "one CPU", "smallest - largest", "goal", "all",
