@@ -29,5 +29,8 @@ if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} OR IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR
 endif()
 file(RELATIVE_PATH MCDS_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" MCDS_PC_TO_PREFIX ${MCDS_PC_TO_PREFIX})
+# The flags of the library that has dlopen, if it is one of its own.
+list(TRANSFORM CMAKE_DL_LIBS PREPEND " -l" OUTPUT_VARIABLE MCDS_PC_DL_LIBS)
+string(REPLACE ";" "" MCDS_PC_DL_LIBS "${MCDS_PC_DL_LIBS}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/mcds.pc.in ${PROJECT_BINARY_DIR}/mcds.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/mcds.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
