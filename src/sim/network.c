@@ -40,7 +40,6 @@ static uint32_t sent_count(const struct mcds__sim_message *message)
 static void give_up(mcds_sim *sim, void *subject, uint64_t number)
 {
     struct mcds__sim_message *message = subject;
-    (void)sim;
     (void)number;
     if (message->batch != NULL) {
         uint32_t answered = 0;
@@ -83,13 +82,13 @@ void mcds__sim_restart(mcds_sim *sim, uint32_t server)
 static void deadline(mcds_sim *sim, void *subject, uint64_t number)
 {
     struct mcds__sim_message *message = subject;
+    (void)sim;
     (void)number;
     if (message->batch != NULL) {
         mcds__sim_message_hand_back(message, 0, sent_count(message));
         if (!message->broken)
             break_connection(message->session, message->server, message->connection);
     }
-    (void)sim;
     unplan(message);
 }
 
