@@ -268,7 +268,9 @@ typedef struct mcds_cache_claim {
  *                              early fill is due
  *              MCDS_NOT_FOUND  no value: claim->mine is true, and this caller is to fill the key.
  *                              Or the source has nothing for this key: claim->mine is false
- *              MCDS_BUSY       another caller fills the key or holds it
+ *              MCDS_BUSY       another caller fills the key or holds it. If it is a hold,
+ *                              mcds_last_error()->option is "hold", and the caller may read the
+ *                              source and store nothing, as mcds_cache_fetch does
  *              MCDS_IO         as for mcds_cache_fetch
  * Cost:        1; 2 with a claim, and 1 more if the store would expire the value before the
  *              claim; and 1 for each poll

@@ -86,7 +86,7 @@ struct mcds__operation {
     int result;
     const mcds_reason *detail; /* what went wrong, and where */
     struct mcds__difference
-        difference; /* if that is OPTION_DIFFERS; found: CALLBACK_FAILED, CLOCK */
+        difference; /* if that is OPTION_DIFFERS; found: CALLBACK_FAILED, CLOCK; option: HELD */
     const char *peer;
     const mcds_request
         *read; /* of the value that was read last; NULL: the only one, or several */
@@ -225,7 +225,7 @@ struct mcds__where {
     const struct mcds__blame *blame;
 };
 /* Record the failure of an operation of this kind for mcds_errmsg(). `detail` may be NULL;
- * `difference` is read where `detail` is OPTION_DIFFERS. */
+ * `difference` is read for the causes that its member of an operation names. */
 void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
                             int result, struct mcds__where where, const mcds_reason *detail,
                             const struct mcds__difference *difference);

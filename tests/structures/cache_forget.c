@@ -190,6 +190,7 @@ void a_held_key_without_a_value(struct suite *suite)
     FETCH(suite, &c, MCDS_OK, MCDS_CACHE_UNSTORED, "one");
     CHECK(MCDS_BUSY, suite, mcds_cache_look, c.mine, key_k, NULL, 0, 0, &c.value, &c.claim);
     CHECK_SENTENCE("a writer holds the key");
+    assert_string_equal(mcds_last_error()->option, "hold");
     CHECK_OTHER(MCDS_OK, suite, mcds_cache_forget, c.theirs, key_k);
     FETCH(suite, &c, MCDS_OK, MCDS_CACHE_FILLED, "one");
     close_cached(&c);

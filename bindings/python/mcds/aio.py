@@ -414,4 +414,4 @@ class Aio(Bound):
 
     async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:
-        self._core.close()
+        self._core.close_after(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import (Any, Awaitable, Callable, Iterable, Iterator, Optional, ParamSpec, Tuple,
                     Type, TypeVar)
@@ -11,7 +12,7 @@ from .arguments import as_integer, check_awaitable, check_function
 from .block import to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_returned
-from .errors import Io, change_reason, describe, error_of
+from .errors import Busy, Error, Invalid, Io, NoMemory, TooBig, change_reason, describe, error_of
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms,
                    as_option_ms, as_required_ms, as_short_ms, as_short_option_ms, awaited, begun, checked, closed_of,
                    encode, encode_name, is_closed, keep_raised, new_options, new_value, read_value, started,
@@ -24,6 +25,10 @@ Fill = Callable[[bytes], Optional[Bytes]]
 AwaitedFill = Callable[[bytes], Awaitable[Optional[Bytes]]]
 #: What the callback returns where the program's function has raised.
 RAISED = 1 << 20
+#: The default of C for `fill`, and what its default for `wait` adds to that: as on memcached, where a claim may end
+#: 2 s late.
+FILL_MS = 10_000
+WAIT_MORE_MS = 4000
 
 
 #: What C cannot store as a value or a sentence. It then gives the claim back.
@@ -97,6 +102,16 @@ def open_cache(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None,
                "jitter": as_integer(jitter, "jitter")}
     return core.open("cache", encode_name(name), new_options("mcds_cache_options", **options),
                      tuple(options.values()))
+
+
+def may_fill(error: Error) -> bool:
+    """Whether the caller of a look that has failed may still read the source, as in mcds_cache_fetch. A caller that
+    has waited for a fill may not: all would read it at once."""
+    if isinstance(error, Busy):
+        return error.option == "hold"
+    if isinstance(error, Io):
+        return error.cause != "CALLBACK_FAILED"
+    return not isinstance(error, (Invalid, NoMemory))
 
 
 class ClaimBase(Bound):
@@ -374,27 +389,64 @@ class AioCache(CachePlans):
     drop = awaited(CachePlans._drop)
 
     async def fetch(self, key: Bytes, fill: AwaitedFill, tags: Iterable[Bytes] = (),
-                    wait: Seconds = 15) -> Optional[bytes]:
-        """The value of a key; awaits fill(key) if this is the caller that fills it."""
+                    wait: Optional[Seconds] = None) -> Optional[bytes]:
+        """The value of a key; awaits fill(key) if this is the caller that fills it, as Cache.fetch. If the store
+        cannot be reached, or a writer holds the key, it awaits fill(key) too, and stores nothing.
+
+        wait  seconds to wait for the fill of another; without it, the option `wait` of the cache
+        """
         checked(self, AioCache.fetch, check_function, fill, "fill")
-        claim: AioClaim = await begun("fetch", AioCache._look_plan, self, key, tags, wait)
+        claim: Optional[AioClaim] = None
+        try:
+            claim = await begun("fetch", AioCache._look_plan, self, key, tags, self._wait if wait is None else wait)
+        except Error as error:
+            if is_closed(self) or not may_fill(error):
+                raise
+        if claim is None:
+            return await self._read_source(key, fill)
         if not claim.mine:
             return claim.value
         try:
-            awaitable = fill(encode(key))
-            checked(self, AioCache.fetch, check_awaitable, awaitable, "fill")
-            filled = await awaitable
-            value = None if filled is None else checked(self, AioCache.fetch, encode_returned, filled, "fill")
+            value = await self._read_source(key, fill)
         except Exception as error:
-            await to_its_end(begun("fetch", ClaimBase._fail_plan, claim, describe(error)))
+            with contextlib.suppress(Error):
+                await to_its_end(begun("fetch", ClaimBase._fail_plan, claim, describe(error)))
             if claim.value is not None:
                 return claim.value
             raise
         except BaseException:  # cancelled: the next caller fills the key
-            await to_its_end(begun("fetch", ClaimBase._release_plan, claim))
+            with contextlib.suppress(Error):
+                await to_its_end(begun("fetch", ClaimBase._release_plan, claim))
             raise
-        await to_its_end(begun("fetch", ClaimBase._put_plan, claim, value))
+        await self._store(claim, value)
         return value
+
+    @property
+    def _wait(self) -> float:
+        """How long a fetch waits for the fill of another caller, in seconds."""
+        options = self._opened.options
+        wait_ms: int = options.wait_ms or (options.fill_ms or FILL_MS) + WAIT_MORE_MS
+        return wait_ms / 1000
+
+    async def _read_source(self, key: Bytes, fill: AwaitedFill) -> Optional[bytes]:
+        awaitable = fill(encode(key))
+        checked(self, AioCache.fetch, check_awaitable, awaitable, "fill")
+        filled = await awaitable
+        return None if filled is None else checked(self, AioCache.fetch, encode_returned, filled, "fill")
+
+    async def _store(self, claim: AioClaim, value: Optional[bytes]) -> None:
+        """A value that the store does not take is the caller's all the same, unless it is larger than any cache
+        accepts: C refuses this before a request, and the claim stays."""
+        try:
+            await to_its_end(begun("fetch", ClaimBase._put_plan, claim, value))
+        except TooBig:
+            if not claim._claim.mine:
+                return
+            with contextlib.suppress(Error):
+                await to_its_end(begun("fetch", ClaimBase._release_plan, claim))
+            raise
+        except Error:
+            pass
 
     def cached(self, key: Callable[P, Bytes], tags: Optional[Callable[P, Iterable[Bytes]]] = None
                ) -> Callable[[Callable[P, Awaitable[Optional[Bytes]]]],

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from typing import Any, Callable, Hashable, List, NoReturn, Set, Tuple
+from typing import Any, Callable, Hashable, List, NoReturn, Optional, Set, Tuple
 
 from ._binding import ffi, lib
 from .block import surely
@@ -168,6 +168,15 @@ class Core:
         if failures:
             note(failures[0], failures[1:])
             raise failures.pop(0)
+
+    def close_after(self, error: Optional[BaseException]) -> None:
+        """Close the store at the end of a with block. What the block has raised comes first."""
+        try:
+            self.close()
+        except Error as failure:
+            if error is None:
+                raise
+            note(error, [failure])
 
     def _end(self, failures: List[Error]) -> None:
         """Close everything. It is safe to repeat this after an interrupt, and in several threads."""

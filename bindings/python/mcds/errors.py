@@ -274,8 +274,8 @@ def brief(data: object) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """An exception of the program in a message."""
-    return f"{type(error).__name__}: {error}"
+    """An exception of the program in a message. UTF-8 can encode it."""
+    return f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
 
 
 def absent(opened: Any, verb: str, reason: str) -> NotFound:
@@ -301,7 +301,7 @@ def again(error: Error) -> Error:
 
 
 def note(error: BaseException, others: List[Error]) -> None:
-    """Attach further failures of the same call. A traceback shows them from Python 3.11 on."""
-    if others:
-        error.__dict__.setdefault("__notes__", []).extend(f"also {type(other).__name__}: {other}"
-                                                          for other in others)
+    """Attach further failures of the same call, with their notes. A traceback shows them from Python 3.11 on."""
+    for other in others:
+        error.__dict__.setdefault("__notes__", []).extend([f"also {type(other).__name__}: {other}",
+                                                           *vars(other).get("__notes__", ())])

@@ -11,7 +11,7 @@ from .arguments import as_integer, check_type
 from .block import surely, to_its_end
 from .core import Bound, Core, Opened
 from .encoding import encode_text
-from .errors import Error, Lost, brief, error_of, locate, needing, of_another, shown_name
+from .errors import Error, Lost, brief, error_of, locate, needing, note, of_another, shown_name
 from .helping import named
 from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, as_short_ms,
                    as_short_option_ms, awaited, begun, called, checked, encode_name, new_options, new_sized,
@@ -339,8 +339,10 @@ class Job(JobBase):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
             self._end(kind)
-        except Error:
-            raise
+        except Error as failure:
+            if error is None:
+                raise
+            note(error, [failure])
         except BaseException:  # of a signal handler
             surely(lambda: self._end(kind))
             raise
@@ -381,14 +383,21 @@ class AioJob(JobBase):
         return self
 
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if not self.held:
-            return
         try:
-            await to_its_end(self._say(kind))
-        except Lost:
-            if self.held:
+            await self._end(kind)
+        except Error as failure:
+            if error is None:
+                raise
+            note(error, [failure])
+
+    async def _end(self, kind: Any) -> None:
+        if self.held:
+            try:
                 await to_its_end(self._say(kind))
-            raise
+            except Lost:
+                if self.held:
+                    await to_its_end(self._say(kind))
+                raise
 
     def _say(self, kind: Any) -> Any:
         return self.done() if kind is None else self.again()

@@ -17,6 +17,9 @@ from .plan import (Bytes, Plan, Structure, as_bytes, awaited, begun, called, che
                    new_options, planned, started, take_flag, take_found, take_none, waiting)
 from .stream import Stream, collect_set, count, read_all
 
+#: An awaited update adds so many elements at once.
+DEPTH = 1024
+
 
 def open_form(core: Core, name: Bytes, form: int) -> Opened:
     options = new_options("mcds_set_options", form=form)
@@ -249,8 +252,32 @@ class AioSet(SetPlans):
         """Add many elements, of any number of iterables; their requests travel together."""
         for some in elements:
             checked(self, type(self).update, check_elements, some, "elements")
-        await asyncio.gather(*(begun("update", SetPlans._add, self, element)
-                               for element in itertools.chain(*elements)))
+        rest = itertools.chain(*elements)
+        failures: List[BaseException] = []
+        while await self._add_some(rest, failures):
+            pass
+        try:
+            if failures:
+                raise failures[0]
+        finally:
+            del failures  # their tracebacks refer to this frame
+
+    async def _add_some(self, rest: Iterator[Bytes], failures: List[BaseException]) -> bool:
+        """Add the next elements, and wait for all of them. Keeps the first failure. False: no element is left, or
+        the library has refused one."""
+        adds: "List[asyncio.Future[None]]" = []
+        goes_on = False
+        try:
+            for element in itertools.islice(rest, DEPTH):
+                adds.append(begun("update", SetPlans._add, self, element))
+                goes_on = not adds[-1].done()
+                if not goes_on:
+                    break
+        finally:  # also after a refusal by Python
+            raised = await asyncio.gather(*adds, return_exceptions=True)
+        failures += [one for one in raised if one is not None]
+        del failures[1:]
+        return goes_on
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """All elements, in parts that another thread reads."""

@@ -207,7 +207,7 @@ class Store(Bound):
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        self.close()
+        self._core.close_after(error)
 
     def __repr__(self) -> str:
         return f"<mcds.Store {self._uri}>"

@@ -18,13 +18,13 @@ KINDS = ["memory", "lmdb", "memcached"]
 
 
 @contextlib.contextmanager
-def serving(path: str) -> Iterator[str]:
-    """The URI of a memcached on this path, which runs until the end of the block."""
+def serving(path: str, *options: str) -> Iterator[str]:
+    """The URI of a memcached on this path, which runs with these options until the end of the block."""
     program = shutil.which("memcached")
     if program is None:
         pytest.skip("no memcached")
     user = ["-u", "root"] if os.getuid() == 0 else []
-    server = subprocess.Popen([program, "-s", path, "-m", "64", *user])
+    server = subprocess.Popen([program, "-s", path, "-m", "64", *user, *options])
     try:
         while True:
             with socket.socket(socket.AF_UNIX) as probe:
@@ -47,10 +47,10 @@ def memcached() -> Iterator[str]:
 
 
 @pytest.fixture
-def restarted() -> Iterator[Callable[[], "contextlib.AbstractContextManager[str]"]]:
+def restarted() -> Iterator[Callable[..., "contextlib.AbstractContextManager[str]"]]:
     """Starts a memcached, again and again on the same path."""
     with tempfile.TemporaryDirectory(prefix="mcds-python-") as folder:
-        yield lambda: serving(os.path.join(folder, "memcached.sock"))
+        yield lambda *options: serving(os.path.join(folder, "memcached.sock"), *options)
 
 
 spaces = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Callable, Coroutine
+from typing import Any, Callable, Coroutine, Iterator
 
 import mcds
 import pytest
@@ -219,3 +219,42 @@ def test_a_server_that_is_down() -> None:
 def test_outside_of_a_loop(s: mcds.Store) -> None:
     with pytest.raises(RuntimeError):
         s.aio.counter("a").add(1)
+
+
+def test_an_update_adds_in_parts(s: mcds.Store) -> None:
+    """The last element of many comes when the first one is in the set."""
+    async def main() -> None:
+        for structure, own in ((s.aio.set("s"), s.set("s")), (s.aio.bag("b"), s.bag("b")),
+                               (s.aio.sequence("l"), s.sequence("l"))):
+            def elements(own: Any = own) -> Iterator[str]:
+                yield from map(str, range(2000))
+                assert own.has("0")
+                yield "last"
+
+            await structure.update(["a"], elements())
+            assert len(own) == 2002
+
+    run(main())
+
+
+def refused(kind: str) -> Iterator[Any]:
+    """Elements of which one is refused by the library, or by Python, or whose iterator raises."""
+    yield from map(str, range(100))
+    if kind == "raises":
+        raise LookupError
+    yield b"x" * 1025 if kind == "library" else 7
+    yield from map(str, range(100, 200))
+
+
+@pytest.mark.parametrize("kind, failure, count", [
+    ("library", mcds.Invalid, 100), ("python", TypeError, 100), ("raises", LookupError, 100)])
+def test_an_update_waits_for_all_before_it_raises(kind: str, failure: Any, count: int, s: mcds.Store) -> None:
+    async def main() -> None:
+        with pytest.raises(failure):
+            await s.aio.set("a").update(refused(kind))
+        assert len(s.set("a")) == count
+
+    with pytest.raises(failure):
+        s.set("w").update(refused(kind))
+    assert len(s.set("w")) == count
+    run(main())

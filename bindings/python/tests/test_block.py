@@ -8,7 +8,7 @@ import contextlib
 import gc
 import sys
 import time
-from typing import Any, Callable, Coroutine, Dict, List, NamedTuple
+from typing import Any, Callable, Coroutine, Dict, List, NamedTuple, Optional
 
 import mcds
 import mcds.aio_lock
@@ -434,3 +434,52 @@ def test_an_interrupt_of_the_end_of_a_store(opener: Callable[..., mcds.Store],
     keeper.close()
     del flushes, structures
     gc.collect()  # frames of Flushes keep handles, which C closes while the server is there
+
+
+def test_what_a_block_of_the_store_raises_comes_first(opener: Callable[..., mcds.Store],
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failures of the end of the block are its notes."""
+    async def main(store: mcds.Store) -> None:
+        async with store.aio:
+            raise asyncio.CancelledError
+
+    def block(store: mcds.Store) -> None:
+        with store:
+            raise asyncio.CancelledError
+
+    ways: List[Callable[[mcds.Store], None]] = [block, lambda store: asyncio.run(main(store))]
+    for way in ways:
+        store = sold(opener)
+        monkeypatch.setattr(mcds.core, "lib", Flushes(lib.MCDS_TIMEOUT, 0, lib.MCDS_UNAVAILABLE))
+        with pytest.raises(asyncio.CancelledError) as caught:
+            way(store)
+        monkeypatch.undo()
+        notes = [note for error in chain_of(caught.value) for note in vars(error).get("__notes__", [])]
+        assert [note.split(":")[0] for note in notes] == ["also Timeout", "also Unavailable"]
+
+
+def chain_of(error: Optional[BaseException]) -> List[BaseException]:
+    """Before Python 3.12, asyncio.run raises a cancellation again."""
+    return [error, *chain_of(error.__context__)] if error is not None else []
+
+
+def test_what_the_block_of_a_job_raises_comes_first(restarted: Any) -> None:
+    """The server is killed in the block, so that the job cannot be given back."""
+    async def main(store: mcds.Store, kill: Callable[[], None]) -> None:
+        async with await store.aio.queue("q", may_lose=True).next():
+            kill()
+            raise asyncio.CancelledError
+
+    def block(store: mcds.Store, kill: Callable[[], None]) -> None:
+        with store.queue("q", may_lose=True).next():
+            kill()
+            raise asyncio.CancelledError
+
+    ways: List[Callable[..., None]] = [block, lambda *given: asyncio.run(main(*given))]
+    for way in ways:
+        with contextlib.ExitStack() as server:
+            store = mcds.open(server.enter_context(restarted()).partition("?")[0], timeout=1)
+            store.queue("q", may_lose=True).push("j")
+            with pytest.raises(asyncio.CancelledError):
+                way(store, server.close)
+            store.close()

@@ -92,7 +92,8 @@ void mcds__describe_failure(const struct mcds__operation_kind *kind, const char 
         return;
     }
     if (detail->cause == MCDS_CAUSE_OPTION_DIFFERS ||
-        detail->cause == MCDS_CAUSE_CALLBACK_FAILED || detail->cause == MCDS_CAUSE_CLOCK) {
+        detail->cause == MCDS_CAUSE_CALLBACK_FAILED || detail->cause == MCDS_CAUSE_CLOCK ||
+        detail->cause == MCDS_CAUSE_HELD) {
         error.option = difference->option;
         error.wanted_max = difference->wanted;
         error.found_number = difference->found;

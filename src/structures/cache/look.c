@@ -71,6 +71,8 @@ static enum mcds__step look_wait(struct mcds__cache_look *look,
             return MCDS__SLEEP;
         }
     }
+    if (is_held)
+        operation->difference = (struct mcds__difference){.option = "hold"};
     return mcds__operation_explain(operation, MCDS_BUSY,
                                    is_held ? MCDS__WHY(KEY_HELD) : MCDS__WHY(FILLING));
 }
