@@ -20,8 +20,9 @@ extern "C" {
  *
  * Promise: no view is counted twice. Acknowledged views are in the value. They are in the
  * database after the next flush that follows their interval. Views are missing if the store loses
- * their interval before that flush. The value never falls below the number that the database held
- * when it was last read, at most ten minutes ago.
+ * their interval or its list of pages before that flush. Views that are counted after the loss of both
+ * are not missing. The value never falls below the number that the database held when it was last
+ * read, at most ten minutes ago.
  *
  * Wrong clocks: views that a machine with a fast clock counts are in the value and in the database
  * as soon as the other clocks reach that time. Views may be counted in an interval that is already
@@ -54,8 +55,9 @@ typedef int (*mcds_views_save_cb)(void *context, const char *page, uint64_t slot
 /* The database of `load` and `save`. The first flush of a handle stores it with the views, if they have
  * none. So does the first hit, except with MCDS_VIEWS_TABLE: a script may count the views of a program
  * with `mcds views hit` before the program does. get and flush of a handle with another one return
- * MCDS_INVALID, because the sums of two databases differ. A handle reads the database at its first call
- * and at each flush. hit and drop need no database: any handle may call them. */
+ * MCDS_INVALID, because the sums of two databases differ. A handle reads the database at its first
+ * call, after each flush_ms and at each flush. hit and drop need no database: any handle may call
+ * them. */
 typedef enum mcds_views_database {
     MCDS_VIEWS_OWN = 0,  /* a database of the program */
     MCDS_VIEWS_TABLE = 1 /* the table of the command `mcds views` */
@@ -64,7 +66,9 @@ typedef enum mcds_views_database {
 typedef struct mcds_views_options {
     size_t size; /* sizeof(mcds_views_options) */
     /* 1 000 to 86 400 000; 0 = 60 000. Stored with the views. The first call on a handle with
-     * another flush_ms returns MCDS_INVALID. */
+     * another flush_ms returns MCDS_INVALID. Another handle may drop the views and make them with
+     * another flush_ms: an open handle gets MCDS_INVALID from its own flush_ms later on. Views that it
+     * counts before are in no value. */
     uint32_t flush_ms;
     mcds_views_load_cb load;
     mcds_views_save_cb save;
@@ -107,7 +111,9 @@ MCDS_API MCDS_CHECKED int mcds_views_made_with(mcds_store *store, const char *na
  *              MCDS_BUSY       other callers kept changing a key, or other operations of this
  *                              handle used four other intervals until the timeout; not counted
  * Cost:        1, or 2 to 3 for a handle's first view of a page in an interval. One more once a
- *              second, and one more for a handle's first call of any kind
+ *              second, one more for a handle's first call of any kind, and one more for its first
+ *              hit or get flush_ms after that. 3 to 4 more where the store has lost the number of a
+ *              page that the handle has counted in the interval
  * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all; not repeated. Before it counts, the
  *              call adds the page to a list. If only the reply to that step is lost, the views
  *              were not counted, and the result is MCDS_UNAVAILABLE, MCDS_TIMEOUT or that of a
@@ -129,7 +135,7 @@ MCDS_API MCDS_CHECKED int mcds_views_hit_start(mcds_views *views, const char *pa
  *              or 3 to 16 calls if the store has no record of a flush. It costs more of both
  *              while saved intervals may still change. If nobody has counted or saved views
  *              under this name, nothing is stored, and each get reads the database. One more for a
- *              handle's first call of any kind */
+ *              handle's first call of any kind, and for its first hit or get flush_ms after that */
 MCDS_API MCDS_CHECKED int mcds_views_get(mcds_views *views, const char *page,
                                          int64_t *value_out);
 MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *page,
@@ -186,7 +192,7 @@ MCDS_API MCDS_CHECKED int mcds_views_flush_final_start(mcds_views *views,
  *              MCDS_NOT_FOUND  the store has no data of the views
  *              MCDS_AMBIGUOUS  see below; also after any failure when something is already erased
  *              MCDS_BUSY       as mcds_views_flush
- * Cost:        3, and 1 per interval that the store may hold, 1 445 by default. For an interval
+ * Cost:        4, and 1 per interval that the store may hold, 1 445 by default. For an interval
  *              with views, 1 more per 8 pages, and 3 for its list. The timeout applies to each
  *              round trip
  * Lost reply:  MCDS_AMBIGUOUS: all of the data is erased, a part of it, nothing, or not yet;

@@ -167,7 +167,7 @@ void views_trips(struct suite *suite)
     CHECK_RESULT(MCDS_OK, mcds_views_get(views, "/", &value));
     TRIPS(1, MCDS_OK, suite, &c, mcds_views_hit, views, "/", 1);
     TRIPS(1, MCDS_OK, suite, &c, mcds_views_get, views, "/", &value);
-    TRIPS(16, MCDS_OK, suite, &c, mcds_views_drop, views);
+    TRIPS(17, MCDS_OK, suite, &c, mcds_views_drop, views);
     mcds_views_close(views);
     close_counted(&c);
 }

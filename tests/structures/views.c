@@ -315,6 +315,39 @@ static void what_was_saved_early_may_be_lost(struct suite *suite)
     mcds_views_close(views);
 }
 
+/* The store has lost everything, as memcached that was started again, and the handle is still in use. */
+static void what_is_counted_after_a_loss_is_saved(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin(suite, &name);
+    mcds_views_options made = MCDS_VIEWS_OPTIONS_INIT;
+    HIT(suite, views, "/", 1);
+    HIT(suite, views, "/a", 1);
+    struct raw_key root = raw_key(suite, MCDS__TAG_VIEWS_PAGES, name, MINUTE);
+    raw_add_number(&root, (uint64_t)(wall_ms(suite) / MINUTE));
+    const struct raw_key lost[] = {
+        raw_first(suite, &root),
+        root,
+        raw_key(suite, MCDS__TAG_VIEWS, name, -1),
+        count_key(suite, name, "/"),
+        count_key(suite, name, "/a"),
+    };
+    for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++)
+        assert_int_equal(raw_delete(suite, &lost[i]), MCDS_OUT_OK);
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_views_made_with(suite->store, name, &made));
+    HIT(suite, views, "/", 2);
+    CHECK_RESULT(MCDS_OK, mcds_views_made_with(suite->store, name, &made));
+    HIT(suite, views, "/a", 3);
+    HIT(suite, views, "/", 4);
+    VIEWS(6, suite, views, "/");
+    mcds_views *other = open_views(suite->store, name);
+    CHECK(MCDS_OK, suite, mcds_views_flush_final, other);
+    assert_int_equal(total_of("/"), 6);
+    assert_int_equal(total_of("/a"), 3);
+    mcds_views_close(other);
+    mcds_views_close(views);
+}
+
 /* The number of an interval is there as long as it is asked for, also when it was begun by a machine
  * whose clock is ahead, and the store drops it as early as it may. */
 static void an_interval_outlives_its_readers(struct suite *suite)
@@ -702,6 +735,7 @@ static const struct suite_case cases[] = {
     CASE(an_interval_is_saved_when_it_has_ended),
     CASE(a_final_flush_saves_all),
     CASE(what_was_saved_early_may_be_lost),
+    CASE(what_is_counted_after_a_loss_is_saved),
     CASE(a_part_of_an_interval_is_not_taken_for_all),
     CASE(an_interval_outlives_its_readers),
     CASE(many_pages_are_saved),

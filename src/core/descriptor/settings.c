@@ -37,6 +37,7 @@ void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
     settings->key = *key;
     settings->count = count;
     settings->ttl_ms = LIVES * data_ttl_ms;
+    settings->again_ms = 0;
     settings->foreign = NULL;
     settings->is_last_apart = 0;
     atomic_init(&settings->seen_till_ns, count > 0 ? 0 : INT64_MAX);
@@ -116,15 +117,16 @@ static enum mcds__step descriptor_settings_refuse(const struct mcds__setting *se
                                   difference);
 }
 
-/* The settings equal those of the handle: for ever, or as long as the key certainly exists. */
+/* The settings equal those of the handle: for ever, until they are compared again, or as long as the
+ * key certainly exists. */
 static enum mcds__step descriptor_settings_finish(struct mcds__settings_check *check,
                                                   struct mcds__operation *operation)
 {
     struct mcds__settings *settings = check->settings;
     int64_t till_ns = INT64_MAX;
-    if (settings->ttl_ms > 0)
-        till_ns = mcds__monotonic_ns(operation->env) +
-                  (int64_t)(settings->ttl_ms / LIVES) * NS_PER_MS;
+    uint64_t known_ms = settings->ttl_ms > 0 ? settings->ttl_ms / LIVES : settings->again_ms;
+    if (known_ms > 0)
+        till_ns = mcds__monotonic_ns(operation->env) + (int64_t)known_ms * NS_PER_MS;
     atomic_store_explicit(&settings->seen_till_ns, till_ns, memory_order_release);
     if (check->makes || settings->ttl_ms == 0)
         atomic_store_explicit(&settings->kept_till_ns, till_ns, memory_order_release);

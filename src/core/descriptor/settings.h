@@ -42,6 +42,9 @@ struct mcds__settings {
     _Atomic uint64_t last;   /* as last read; that of this handle if the root has none */
     _Atomic bool lacks_last; /* the settings had none when they were last read */
     uint64_t ttl_ms;
+    /* Without a ttl: compare again after this time, because another handle may have dropped the
+     * structure, and made it with other settings. 0: never */
+    uint64_t again_ms;
     const mcds_reason *foreign; /* the reason for a value that is not settings; NULL: CORRUPT */
     struct mcds__descriptor own; /* without the hash key */
 };

@@ -199,6 +199,7 @@ int mcds_views_drop_start(mcds_views *views, mcds_pipeline *pipeline, uint64_t t
                                                     start, &result);
     if (drop == NULL)
         return result;
+    mcds__settings_forget(&views->settings); /* others may have dropped and made them */
     mcds__settings_check_begin(&drop->check, &views->settings, false, &drop->base);
     drop->views = views;
     mcds__views_listing_init(&drop->listing, views, drop->base.env);

@@ -2,7 +2,8 @@
  *
  * Every interval of flush_ms has a tally for each page that was viewed in it (core/tally) and a
  * list of these pages (core/map). A page enters the list before it is counted, so the flush finds
- * everything that is counted. */
+ * everything that is counted. A handle remembers the pages that it has counted, and enters such a page
+ * again where its number is gone. */
 #include "structures/views/views.h"
 
 #include <assert.h>
@@ -110,13 +111,54 @@ static enum mcds__step look_at_mark(struct views_hit *hit)
     return mcds__views_lower_step(&hit->lowering, hit->views, &hit->base);
 }
 
+static bool has_entered(struct views_hit *hit)
+{
+    return atomic_load_explicit(entered_place(hit), memory_order_relaxed) == entered_mark(hit);
+}
+
+static void begin_check(struct views_hit *hit)
+{
+    struct mcds__settings *settings = &hit->views->settings;
+    bool is_of_command = settings->own.settings[1] == MCDS_VIEWS_TABLE;
+    if (!is_of_command)
+        mcds__settings_recheck_last(settings);
+    mcds__settings_check_begin(&hit->check, settings, true, &hit->base);
+    hit->check.needs_cas = true;
+    hit->check.leaves_last = is_of_command;
+}
+
+static enum mcds__step views_step_hit(struct mcds__operation *operation);
+
+/* The number that this handle has counted is gone: the store has lost it, or another handle has
+ * dropped the views. The list and the settings may be gone too, so both are written again. */
+static enum mcds__step begin_again(struct views_hit *hit)
+{
+    struct mcds__operation *operation = &hit->base;
+    assert(hit->place == NULL && hit->hit.must_exist);
+    operation->result = MCDS_OK;
+    operation->detail = NULL;
+    operation->peer = NULL;
+    atomic_store_explicit(entered_place(hit), 0, memory_order_relaxed);
+    mcds__settings_forget(&hit->views->settings);
+    begin_check(hit);
+    mcds__tally_hit_init(&hit->hit, hit->hit.key, hit->hit.delta, hit->hit.ttl_ms);
+    hit->stage = HIT_BEGIN;
+    return views_step_hit(operation);
+}
+
 static enum mcds__step views_count(struct views_hit *hit)
 {
     assert(hit->place == NULL);
+    struct mcds__operation *operation = &hit->base;
     hit->stage = HIT_COUNTING;
-    enum mcds__step step = mcds__tally_hit_step(&hit->hit, &hit->base);
-    return step == MCDS__DONE && hit->looks && hit->base.result == MCDS_OK ? look_at_mark(hit)
-                                                                           : step;
+    enum mcds__step step = mcds__tally_hit_step(&hit->hit, operation);
+    if (step == MCDS__DONE && operation->result == MCDS_LOST)
+        return begin_again(hit);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    if (!hit->hit.must_exist)
+        atomic_store_explicit(entered_place(hit), entered_mark(hit), memory_order_relaxed);
+    return hit->looks ? look_at_mark(hit) : step;
 }
 
 /* Whether the page is in the list is not known, but nothing has been counted: the result is that of
@@ -148,7 +190,6 @@ static enum mcds__step views_enter(struct views_hit *hit)
         operation->result = result_of_doubt(operation);
     if (operation->result != MCDS_OK)
         return MCDS__DONE;
-    atomic_store_explicit(entered_place(hit), entered_mark(hit), memory_order_relaxed);
     operation->tries = 1;
     return views_count(hit);
 }
@@ -158,7 +199,8 @@ static enum mcds__step begin_hit(struct views_hit *hit)
     assert(hit->stage == HIT_BEGIN && hit->place == NULL);
     struct mcds__operation *operation = &hit->base;
     hit->looks = hit->looks || mcds__views_takes_look(hit->views, operation);
-    if (atomic_load_explicit(entered_place(hit), memory_order_relaxed) == entered_mark(hit))
+    hit->hit.must_exist = has_entered(hit);
+    if (hit->hit.must_exist)
         return views_count(hit);
     hit->place = mcds__members_take(hit->views->pages, hit->slot);
     if (hit->place == NULL) {
@@ -220,13 +262,8 @@ int mcds_views_hit_start(mcds_views *views, const char *page, uint32_t n,
                                              &result);
     if (hit == NULL)
         return result;
-    bool is_of_command = views->settings.own.settings[1] == MCDS_VIEWS_TABLE;
-    if (!is_of_command)
-        mcds__settings_recheck_last(&views->settings);
-    mcds__settings_check_begin(&hit->check, &views->settings, true, &hit->base);
-    hit->check.needs_cas = true;
-    hit->check.leaves_last = is_of_command;
     hit->views = views;
+    begin_check(hit);
     hit->slot = mcds__tally_at(mcds__wall_ms(hit->base.env), views->flush_ms);
     hit->page_hash = mcds__siphash(views->hash_key, mcds_text(page));
     hit->stage = HIT_BEGIN;
@@ -274,6 +311,7 @@ static bool views_make_keys(mcds_views *views, const char *name, mcds_views_data
     mcds__settings_init(&views->settings, mcds__store_env(views->handle.store),
                         MCDS__KIND_VIEWS, false, &views->counts, settings, 2, 0);
     views->settings.is_last_apart = 1;
+    views->settings.again_ms = views->flush_ms;
     mcds__key_add_number(&views->counts, views->flush_ms);
     mcds__key_begin(&views->bases, ns, MCDS__TAG_VIEWS_BASE, name);
     mcds__key_begin(&views->loads, ns, MCDS__TAG_VIEWS_LOAD, name);

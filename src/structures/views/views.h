@@ -9,7 +9,7 @@
 #include "core/tally/tally.h"
 #include "structures/structure.h"
 
-/* Pages of which a handle remembers that it has entered them in the list of an interval. */
+/* Pages of which a handle remembers that it has counted them in an interval, so they are in its list. */
 #define MCDS__VIEWS_ENTERED 8192
 
 /* Intervals for which a key lives longer than it is read. */
@@ -36,8 +36,8 @@ struct mcds_views {
     _Atomic uint64_t upto;   /* the last interval included in the newest base seen */
     _Atomic int64_t look_ns; /* when a hit looks at the mark again, on the monotonic clock */
     struct mcds__members *pages; /* the list of the pages viewed in each interval */
-    /* The key of the hashes in `entered`: the pages that this handle has put into the list. With
-     * it, a stranger could choose two pages with one hash, and the list would lack one. */
+    /* The key of the hashes in `entered`: the pages that this handle has counted. Without a key that
+     * nobody knows, a stranger could choose two pages with one hash, and the list would lack one. */
     uint64_t hash_key[2];
     _Atomic uint64_t entered[MCDS__VIEWS_ENTERED];
 };
