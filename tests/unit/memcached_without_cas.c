@@ -351,6 +351,46 @@ static void each_verb_is_refused_and_leaves_nothing(void **state)
     }
 }
 
+/* The server was started again, with -C, while the handles are in use. The get connects again, so that
+ * the next call is not in doubt. */
+static void an_open_handle_is_refused_too(void **state)
+{
+    struct server *server = *state;
+    char *const *options = server->options;
+    char uri[480];
+    mcds_store *store;
+    mcds_online *online;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
+    mcds_views *views;
+    mcds_views_options views_options = views_without_database();
+    server_stop(server);
+    server->options = NULL;
+    if (!server_start_memcached_unix(server)) {
+        print_message("skipped: memcached does not start\n");
+        skip();
+    }
+    server_uri(server, uri, sizeof uri);
+    size_t used = strlen(uri);
+    (void)snprintf(uri + used, sizeof uri - used, "?connect_timeout=10000&timeout=10000");
+    assert_int_equal(mcds_open(uri, NULL, &store), MCDS_OK);
+    assert_int_equal(mcds_online_open(store, "n", NULL, &online), MCDS_OK);
+    assert_int_equal(mcds_views_open(store, "w", &views_options, &views), MCDS_OK);
+    assert_int_equal(mcds_online_beat(online, "ann", 0), MCDS_OK);
+    assert_int_equal(hit_page(views), MCDS_OK);
+    server->options = options;
+    assert_true(server_restart(server));
+    assert_int_equal(mcds_online_get(online, 0, &value), MCDS_OK);
+    assert_int_equal(mcds_online_beat(online, "bob", 0), MCDS_UNSUPPORTED);
+    assert_non_null(strstr(mcds_errmsg(), "start it without -C)"));
+    assert_int_equal(hit_page(views), MCDS_UNSUPPORTED);
+    assert_non_null(strstr(mcds_errmsg(), "start it without -C)"));
+    char what[] = "an open handle";
+    assert_int_equal(mcds_scan(store, is_left, what), MCDS_OK);
+    mcds_views_close(views);
+    mcds_online_close(online);
+    mcds_close(store);
+}
+
 static int tear_down(void **state)
 {
     server_stop(*state);
@@ -361,6 +401,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_verb_is_refused_and_leaves_nothing),
+        cmocka_unit_test(an_open_handle_is_refused_too),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

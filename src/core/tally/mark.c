@@ -29,6 +29,7 @@ static enum mcds__step mark_ask(struct mcds__mark *mark, const struct mcds__mark
     mark->stage = MCDS__MARK_ASKED;
     mark->requests[0] = (mcds_request){
         .command = command,
+        .options = kind->replaces ? MCDS_NEEDS_CAS : 0,
         .ttl_ms = mark->ttl_ms,
         .key = key,
         .value = mcds__frame_seal_numbers(mark->value, kind->type, FRAME_VERSION, key, numbers,
