@@ -136,8 +136,8 @@ MCDS_API MCDS_CHECKED int mcds_array_change_by_start(mcds_array *array,
 
 /* Erases the array. If a writer died while it wrote the first value, there is no array, but parts
  * of this value stay in the store until the next set, change or drop of the name. A drop erases
- * them, too. If the store has lost only the first key of a value, its parts stay: no other key
- * names them. The call leaves one key for ten minutes.
+ * these parts, too. If the store has lost only the first key of a value, the parts of the value
+ * stay, because no other key names them. The call leaves one key for ten minutes.
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such array; MCDS_AMBIGUOUS: see below; MCDS_BUSY:
  *              other callers kept changing the array until the timeout; MCDS_UNSUPPORTED: the
  *              store has no compare-and-set

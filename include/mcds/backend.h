@@ -89,9 +89,10 @@ typedef enum mcds_request_option {
     /* APPEND: perhaps a step of a deletion. A store that reserves space for deletions lets the
      * request use it while most of it is left. Other stores ignore this option. */
     MCDS_MAY_MAKE_ROOM = 32,
-    /* A later request of the caller compares what this one reads or writes. A server without
-     * compare-and-set does not get it: UNSUPPORTED, and nothing is left there that nobody could change.
-     * A store that always compares ignores this option. */
+    /* A later request of the caller compares the value that this request reads or writes. If the
+     * server has no compare-and-set, the store sends nothing and answers UNSUPPORTED. Otherwise
+     * this request could leave a value that nobody can change. A store that always compares
+     * ignores this option. */
     MCDS_NEEDS_CAS = 64
 } mcds_request_option;
 

@@ -190,10 +190,9 @@ typedef int (*mcds_cache_fill_cb)(void *context, mcds_bytes key, mcds_fill *fill
  *              the call reads the source and stores nothing.
  * Cost:        1 for a value in the store. 3 for a fill. For a stale value, 3 for the caller that
  *              fills and 2 for the others. A value in pieces costs 1 more per 8 pieces, and the
- *              timeout applies to each of them. While
- *              another caller fills the key, 1 for each poll. Each tag is one more key to read in
- *              the same round trip; tags of the value that the call does not name cost one more
- *              round trip
+ *              timeout applies to each of these round trips. While another caller fills the key,
+ *              1 for each poll. Each tag is one more key to read in the same round trip; tags of
+ *              the value that the call does not name cost one more round trip
  * Lost reply:  never MCDS_AMBIGUOUS: the caller has the value, and what may be stored later is
  *              refused if the key was forgotten since
  * Lifetime:    value_out and state_out as all outputs */
@@ -299,8 +298,8 @@ MCDS_API MCDS_CHECKED int mcds_cache_look_start(mcds_cache *cache, mcds_bytes ke
  *              After a forget_tag, clear or drop since the claim the result is MCDS_OK too: the
  *              value is stored under the old generation, and no call gets it. After a hold_tag, the
  *              value is shown until the hold ends.
- * Cost:        1; for a value in pieces 1 more per 8 pieces, and the timeout applies to each of
- *              them
+ * Cost:        1. A value in pieces costs 1 more per 8 pieces, and the timeout applies to each of
+ *              these round trips
  * Lost reply:  the call reads the key again. It returns MCDS_AMBIGUOUS if it does not learn the
  *              effect before the timeout, or if the key has been forgotten, lost or changed
  *              meanwhile: stored, not stored, or not yet. Each is correct: the store refuses a

@@ -133,9 +133,10 @@ MCDS_API MCDS_CHECKED int mcds_counter_made_with(mcds_store *store, const char *
  *              MCDS_OVERFLOW   the value would leave its range; not counted. Also if the handle
  *                              is without SIGNED, and the counter is signed and below -2^60
  *              MCDS_CORRUPT    the key does not hold a number; not counted
- *              MCDS_LOST       STRICT: the counter was lost since this handle saw it, until this
- *                              handle drops it. SIGNED: the counter was lost and then made again
- *                              without SIGNED; the subtraction stopped at zero
+ *              MCDS_LOST       STRICT: the counter was lost since this handle saw it. The result
+ *                              stays MCDS_LOST until this handle drops the counter. SIGNED: the
+ *                              counter was lost and then made again without SIGNED; the
+ *                              subtraction stopped at zero
  *              MCDS_BUSY       the key kept vanishing; not counted
  *              EXACT: the range applies to the sum of one handle. If the total of several handles
  *              leaves the range, mcds_counter_get returns MCDS_OVERFLOW until an add brings the

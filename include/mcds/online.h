@@ -114,7 +114,7 @@ MCDS_API MCDS_CHECKED int mcds_online_beat_start(mcds_online *online, const char
  * Arguments:   value_out  filled; ESTIMATED: `error` includes the error of the estimate
  * Returns:     as mcds_visitors_get
  * Cost:        1; one more for a handle's first call, and again after each window. Members: as
- *              mcds_visitors_get, for each bucket of the window; the timeout applies to each round
+ *              mcds_visitors_get, for each bucket of the window. The timeout applies to each round
  *              trip */
 MCDS_API MCDS_CHECKED int mcds_online_get(mcds_online *online, int64_t at_ms,
                                           mcds_online_value *value_out);
@@ -131,8 +131,7 @@ MCDS_API MCDS_CHECKED int mcds_online_get_start(mcds_online *online, int64_t at_
  *              MCDS_NOT_FOUND  there is nothing to erase
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_BUSY       as mcds_visitors_get
- * Cost:        as mcds_online_get; members: 2 per 64 keys, and the timeout applies to each round
- *              trip
+ * Cost:        as mcds_online_get. Members: 2 per 64 keys. The timeout applies to each round trip
  * Lost reply:  MCDS_AMBIGUOUS: the whole window is erased, a part of it, nothing, or not
  *              yet; call again */
 MCDS_API int mcds_online_drop(mcds_online *online, int64_t at_ms);

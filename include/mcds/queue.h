@@ -99,9 +99,9 @@ extern "C" {
  * worker dies instead, the next claim makes the job dead. All workers of a queue should use the
  * same number; each handle applies its own. A dead job is kept until it is discarded, or the
  * queue is dropped, or a worker whose claim had ended reports late that the job is done. To retry
- * dead jobs, push each job that mcds_queue_dead visits, and then discard it. A job that was
- * pushed again is another job: a late report for the dead one does not affect it. A late report or
- * a discard leaves an entry of about 60 bytes in the store for two hours.
+ * dead jobs, push each job that mcds_queue_dead visits, and then discard it. The pushed job is a
+ * new job: a late report about the dead job does not affect it. A late report or a discard leaves
+ * an entry of about 60 bytes in the store for two hours.
  *
  * If an lmdb: file is full, pushes return MCDS_FULL, and workers can empty the queue. A memcached
  * server that does not evict (-M) stores each new value before it frees the old one. If it is
@@ -240,8 +240,8 @@ MCDS_API void mcds_queue_close(mcds_queue *queue);
  *                              calls return MCDS_LOST too, until the queue is dropped. If the
  *                              store has lost the whole queue, only the first call of a handle
  *                              returns it, and the next push makes the queue again
- *              MCDS_BUSY       other callers filled each part that the call found, until the
- *                              timeout; not pushed
+ *              MCDS_BUSY       until the timeout, other callers filled each part that the call
+ *                              found; not pushed
  *              MCDS_TOO_BIG    more than 64 KB
  * Cost:        1. A handle's first push takes 1 more, or 4 more if it makes the queue. The push
  *              that begins a new part takes 3 more
@@ -340,9 +340,10 @@ MCDS_API MCDS_CHECKED int mcds_queue_next_start(mcds_queue *queue, uint32_t wait
  * Returns:     MCDS_OK         done, and no other worker has had the job since it was claimed
  *              MCDS_LOST       the job is done, but the claim had ended, and another worker has
  *                              claimed or done the job since. Or the job is done, but a call had
- *                              begun to make it a dead job; the dead job is erased, too, or was
- *                              discarded. Or the store has lost the job. If `job` is still held,
- *                              none of this holds: the store has lost an earlier queue. Call again
+ *                              begun to make it a dead job. The dead job is then erased too, or
+ *                              was discarded before. Or the store has lost the job. If `job` is
+ *                              still held, none of these is the reason: the store has lost an
+ *                              earlier queue. Call again
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty, or of another queue
  *              `job` is empty after MCDS_OK and after any other MCDS_LOST. After any other
@@ -468,8 +469,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_scan_start(mcds_queue *queue, uint64_t limi
 
 /* Visits dead jobs, in no order. A dead job is kept under its old number, so it is kept once,
  * even if two workers find it dead at the same time. If an again or a next that makes a job dead is
- * AMBIGUOUS, or its caller dies, mcds_queue_scan may also visit this job, until the job is done or
- * discarded, or a later call makes it dead.
+ * AMBIGUOUS, or its caller dies, mcds_queue_scan may visit this job, too. It may do so until the
+ * job is done or discarded, or until a later call makes the job dead.
  * Arguments:   limit  largest number of jobs that are visited; 0 = all
  *              visit  as of mcds_queue_scan
  * Returns:     as mcds_queue_scan; MCDS_LOST until the queue is dropped, as for mcds_queue_count
@@ -481,11 +482,12 @@ MCDS_API MCDS_CHECKED int mcds_queue_dead_start(mcds_queue *queue, uint64_t limi
                                                 mcds_queue_scan_cb visit, void *context,
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erases a dead job. To retry the job, push it first. After MCDS_OK the job is not handed out, and
- * does not become dead again, even if a call that made it dead was AMBIGUOUS or its caller died.
+/* Erases a dead job. To retry the job, push it first. After MCDS_OK, the job is not handed out and
+ * does not become dead again. This holds even if a call that made the job dead was AMBIGUOUS, or
+ * if the caller of that call died.
  * Arguments:   id  of the entry that mcds_queue_dead has visited
  * Returns:     MCDS_OK
- *              MCDS_NOT_FOUND  no such dead job: it was discarded, or done late
+ *              MCDS_NOT_FOUND  no such dead job: a discard or a late report has erased it
  *              MCDS_LOST       the store has lost the key of the dead job, or the whole queue
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the id is not one of a dead job

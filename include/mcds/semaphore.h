@@ -207,13 +207,13 @@ typedef bool (*mcds_semaphore_holders_cb)(void *context, const mcds_semaphore_ho
 
 /* Visits the holders, in the order of their slots, also those in slots at or above the number
  * of permits. The call reads all leases and then the fences, and makes its visits after that.
- * It is no snapshot: a permit that moves meanwhile may be visited twice or not at all, and a
- * fence may be newer than the holder.
+ * The visits are no snapshot. A permit that moves meanwhile may be visited twice or not at all. A
+ * fence may be newer than its holder.
  * Arguments:   visit  as above
- * Returns:     MCDS_OK         also if nobody holds a permit: then there was no visit
- *              MCDS_NOT_FOUND  no such semaphore
- *              MCDS_CORRUPT    a slot has bytes that mcds did not write. MCDS_UNSUPPORTED: a newer
- *                              version has written them
+ * Returns:     MCDS_OK           also if nobody holds a permit: then there was no visit
+ *              MCDS_NOT_FOUND    no such semaphore
+ *              MCDS_CORRUPT      a slot contains bytes that mcds did not write
+ *              MCDS_UNSUPPORTED  a slot contains bytes that a newer version has written
  *              After a failure there was no visit.
  * Cost:        2; 1 if no permit is held. The first reads 61 keys, whatever the number of permits
  * Threads:     any; `visit` is called by the thread that calls, or that owns the pipeline */

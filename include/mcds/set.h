@@ -76,9 +76,9 @@ MCDS_API MCDS_CHECKED int mcds_set_made_with(mcds_store *store, const char *name
  * Cost:        1. A handle's first call takes 2 if it makes the set, otherwise 3. About one call
  *              in twenty also rewrites a key that has grown, which takes 3 to 4 more
  * Lost reply:  The call repeats the change with the same id until the timeout. MCDS_AMBIGUOUS:
- *              added once, not at all, or not yet. Also returned if the call finds after it has
- *              sent the change that the set was dropped or lost: no set that was made since has
- *              the change, and the next call returns MCDS_LOST */
+ *              added once, not at all, or not yet. The call also returns MCDS_AMBIGUOUS if it
+ *              has sent the change and then finds that the set was dropped or lost. A set that
+ *              was made since does not contain the change. The next call returns MCDS_LOST */
 MCDS_API MCDS_CHECKED int mcds_set_add(mcds_set *set, mcds_bytes element, bool *changed_out);
 MCDS_API MCDS_CHECKED int mcds_set_add_start(mcds_set *set, mcds_bytes element,
                                              bool *changed_out, mcds_pipeline *pipeline,
@@ -128,8 +128,8 @@ MCDS_API MCDS_CHECKED int mcds_set_scan_start(mcds_set *set, mcds_set_scan_cb vi
                                               void *context, mcds_pipeline *pipeline,
                                               uint64_t tag);
 
-/* Erases the set. Elements that are added during the call may be erased too. It leaves one empty
- * key, which expires after a day.
+/* Erases the set. Elements that are added during the call may be erased too. The call leaves one
+ * empty key, which expires after a day.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such set, or the store has lost it
  *              MCDS_AMBIGUOUS  see below

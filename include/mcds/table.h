@@ -76,9 +76,9 @@ MCDS_API MCDS_CHECKED int mcds_table_has_start(mcds_table *table, mcds_bytes key
  * Cost:        1. A handle's first call takes 2 if it makes the table, otherwise 3. About one
  *              call in twenty also rewrites a key that has grown, which takes 3 to 4 more
  * Lost reply:  The call repeats the change with the same id until the timeout. MCDS_AMBIGUOUS:
- *              set once, not at all, or not yet. Also returned if the call finds after it has
- *              sent the change that the table was dropped or lost: no table that was made since has
- *              the change, and the next call returns MCDS_LOST */
+ *              set once, not at all, or not yet. The call also returns MCDS_AMBIGUOUS if it
+ *              has sent the change and then finds that the table was dropped or lost. A table that
+ *              was made since does not contain the change. The next call returns MCDS_LOST */
 MCDS_API MCDS_CHECKED int mcds_table_put(mcds_table *table, mcds_bytes key, mcds_bytes value,
                                          uint64_t ttl_ms);
 MCDS_API MCDS_CHECKED int mcds_table_put_start(mcds_table *table, mcds_bytes key,
@@ -182,8 +182,8 @@ MCDS_API MCDS_CHECKED int mcds_table_scan_start(mcds_table *table, mcds_table_cu
                                                 void *context, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* Erases the table. Entries that are put during the call may be erased too. It leaves one empty
- * key, which expires after a day.
+/* Erases the table. Entries that are put during the call may be erased too. The call leaves one
+ * empty key, which expires after a day.
  * Returns:     as mcds_set_drop, also for a drop that fails midway
  * Cost:        2, and 2 per 64 keys. The timeout applies to each round trip
  * Lost reply:  as mcds_set_drop */

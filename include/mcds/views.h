@@ -20,9 +20,9 @@ extern "C" {
  *
  * Promise: no view is counted twice. Acknowledged views are in the value. They are in the
  * database after the next flush that follows their interval. Views are missing if the store loses
- * their interval or its list of pages before that flush. Views that are counted after the loss of both
- * are not missing. The value never falls below the number that the database held when it was last
- * read, at most ten minutes ago.
+ * their interval or its list of pages before that flush. Views that are counted after the loss of
+ * both are not missing. The value never falls below the number that the database held when it was
+ * last read, at most ten minutes ago.
  *
  * Wrong clocks: views that a machine with a fast clock counts are in the value and in the database
  * as soon as the other clocks reach that time. Views may be counted in an interval that is already
@@ -52,12 +52,12 @@ typedef int (*mcds_views_save_cb)(void *context, const char *page, uint64_t slot
  * mcds_last_error is this number. */
 #define MCDS_VIEWS_STOP INT32_MIN
 
-/* The database of `load` and `save`. The first flush of a handle stores it with the views, if they have
- * none. So does the first hit, except with MCDS_VIEWS_TABLE: a script may count the views of a program
- * with `mcds views hit` before the program does. get and flush of a handle with another one return
- * MCDS_INVALID, because the sums of two databases differ. A handle reads the database at its first
- * call, after each flush_ms and at each flush. hit and drop need no database: any handle may call
- * them. */
+/* The database of `load` and `save`. If no database is stored with the views, the first flush of a
+ * handle stores that of the handle. So does the first hit, except with MCDS_VIEWS_TABLE: a script
+ * may count the views of a program with `mcds views hit` before the program does. On a handle with
+ * another database than the stored one, get and flush return MCDS_INVALID, because the sums of two
+ * databases differ. A handle reads the stored database at its first call, after each flush_ms and
+ * at each flush. hit and drop need no database: any handle may call them. */
 typedef enum mcds_views_database {
     MCDS_VIEWS_OWN = 0,  /* a database of the program */
     MCDS_VIEWS_TABLE = 1 /* the table of the command `mcds views` */
@@ -67,8 +67,8 @@ typedef struct mcds_views_options {
     size_t size; /* sizeof(mcds_views_options) */
     /* 1 000 to 86 400 000; 0 = 60 000. Stored with the views. The first call on a handle with
      * another flush_ms returns MCDS_INVALID. Another handle may drop the views and make them with
-     * another flush_ms: an open handle gets MCDS_INVALID from its own flush_ms later on. Views that it
-     * counts before are in no value. */
+     * another flush_ms. An open handle then gets MCDS_INVALID when its own flush_ms has passed.
+     * Views that it counts before that are in no value. */
     uint32_t flush_ms;
     mcds_views_load_cb load;
     mcds_views_save_cb save;
@@ -97,7 +97,8 @@ MCDS_API MCDS_CHECKED int mcds_views_open(mcds_store *store, const char *name,
 MCDS_API void mcds_views_close(mcds_views *views);
 
 /* Reads the options that views were made with: `flush_ms` and `database`.
- * Arguments:   options  in and out; not NULL. `database` stays as it is if the views have none yet
+ * Arguments:   options  in and out; not NULL. If no database is stored with the views yet, the
+ *                       call does not change `database`
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such views
  * Cost:        1 */
 MCDS_API MCDS_CHECKED int mcds_views_made_with(mcds_store *store, const char *name,

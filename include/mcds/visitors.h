@@ -115,9 +115,10 @@ MCDS_API MCDS_CHECKED int mcds_visitors_made_with(mcds_store *store, const char 
  *              handle's first two calls in a period; 0 if the handle has seen in the last second
  *              that an ESTIMATED number does not change
  * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all. The same applies if the caller crashes
- *              between two round trips, or, with members, if the call finds after it has sent the
- *              visit that the period was dropped or lost. With members the call may be repeated after
- *              MCDS_AMBIGUOUS and after any failure, and the visitor then counts once */
+ *              between two round trips. With members, the same applies if the call has sent the
+ *              visit and then finds that the period was dropped or lost. With members, the call
+ *              may be repeated after MCDS_AMBIGUOUS and after any failure. The visitor then counts
+ *              once */
 MCDS_API MCDS_CHECKED int mcds_visitors_hit(mcds_visitors *visitors, const char *visitor,
                                             int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_visitors_hit_start(mcds_visitors *visitors, const char *visitor,
@@ -129,8 +130,8 @@ MCDS_API MCDS_CHECKED int mcds_visitors_hit_start(mcds_visitors *visitors, const
  * Returns:     MCDS_OK, also if no visit was counted; MCDS_BUSY: members: operations of this
  *              handle use too many other periods
  * Cost:        1; one more for a handle's first call, and again every three periods. Members: 1
- *              per 64 keys of a period, and the timeout applies to each round trip; a key holds
- *              about 40 visitors */
+ *              per 64 keys of a period; a key contains about 40 visitors. The timeout applies to
+ *              each round trip */
 MCDS_API MCDS_CHECKED int mcds_visitors_get(mcds_visitors *visitors, int64_t at_ms,
                                             mcds_visitors_value *value_out);
 MCDS_API MCDS_CHECKED int mcds_visitors_get_start(mcds_visitors *visitors, int64_t at_ms,
@@ -145,8 +146,7 @@ MCDS_API MCDS_CHECKED int mcds_visitors_get_start(mcds_visitors *visitors, int64
  *              MCDS_NOT_FOUND  there is nothing to erase
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_BUSY       as mcds_visitors_get
- * Cost:        as mcds_visitors_get; members: 2 per 64 keys, and the timeout applies to each round
- *              trip
+ * Cost:        as mcds_visitors_get. Members: 2 per 64 keys. The timeout applies to each round trip
  * Lost reply:  MCDS_AMBIGUOUS: both periods are erased, a part of them, nothing, or not yet;
  *              call again */
 MCDS_API int mcds_visitors_drop(mcds_visitors *visitors, int64_t at_ms);
