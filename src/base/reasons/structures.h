@@ -11,6 +11,9 @@
       "and drop it with that version, then load it with this one")                             \
     X(FOREIGN, FOREIGN, "its key holds something that mcds did not write")                     \
     X(DROPPED_MEANWHILE, GONE, "it was dropped, or the store lost it, before this had ended")  \
+    X(MAKING_IN_DOUBT, REPLY_LOST,                                                             \
+      "the reply to the request that makes it was lost, and nothing made by that request is "  \
+      "there: the request may still arrive")                                                   \
     X(KEY_REWRITTEN, CONTENDED, "its key is being rewritten by others")                        \
     X(NO_MEMORY_TO_REWRITE, NO_MEMORY, "this process has no memory to rewrite its key")        \
     X(ITS_KEY_VANISHES, CONTENDED, "its key vanishes again and again")                         \

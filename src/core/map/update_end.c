@@ -36,12 +36,22 @@ enum mcds__step mcds__map_finish_done(struct mcds__map_update *update,
     return mcds__map_finish(update, operation, MCDS_OK, NULL);
 }
 
+/* The reply to the request that makes the life was lost, and this update has not seen its root. */
+static bool is_unmade(const struct mcds__map_update *update)
+{
+    const uint64_t life = update->life.number;
+    return update->making.doubt && update->making.life.number == life &&
+           update->proof.seen != life;
+}
+
 enum mcds__step mcds__map_finish_over(struct mcds__map_update *update,
                                       struct mcds__operation *operation)
 {
     mcds__map_note_over(update->map, update->life.number);
     update->doubt = true;
-    return mcds__map_finish(update, operation, MCDS_AMBIGUOUS, MCDS__WHY(DROPPED_MEANWHILE));
+    return mcds__map_finish(update, operation, MCDS_AMBIGUOUS,
+                            is_unmade(update) ? MCDS__WHY(MAKING_IN_DOUBT)
+                                              : MCDS__WHY(DROPPED_MEANWHILE));
 }
 
 enum mcds__step mcds__map_finish_failed(const struct mcds__map_update *update,

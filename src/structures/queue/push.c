@@ -2,6 +2,7 @@
  *
  *   PUSH     to the last part that the handle knows        taken: done
  *   READ     refused: read the numbers of the parts        MAKE them, if there are none
+ *   MAKE     add the numbers                               in doubt: begin again
  *   PUSH     to the last part; if that is the one that refused, or is missing, open a part
  *   SKIP     the key of a part that was never made is lost: put a mark, and open the next one
  *   RAISE    a part was opened: raise the number of the last one
@@ -255,10 +256,22 @@ static enum mcds__step push_take_numbers(struct queue_push *push)
     return push->incarnation != 0 ? go_on_after_read(push) : begin_push(push);
 }
 
+/* The numbers may be made, but no job was sent for them, so the call begins again. */
+static enum mcds__step push_take_doubt(struct queue_push *push)
+{
+    assert(push->stage == PUSH_MAKE && push->base.result == MCDS_AMBIGUOUS);
+    if (!mcds__operation_wait(&push->base, 0))
+        return MCDS__DONE;
+    push->stage = PUSH_BEGIN;
+    return MCDS__SLEEP;
+}
+
 /* The numbers were made, by this call or by another client. */
 static enum mcds__step push_take_make(struct queue_push *push)
 {
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
+    if (step == MCDS__DONE && push->base.result == MCDS_AMBIGUOUS)
+        return push_take_doubt(push);
     if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
     if (push->work.update.code == MCDS__MAP_CHANGED) {
@@ -341,8 +354,8 @@ static enum mcds__step take_dead(struct queue_push *push)
     return is_dropped ? push_ask_numbers(push) : ask_dead(push);
 }
 
-/* The jobs were pushed, even if the number could not be raised. If the store has lost the queue since,
- * the next request finds the loss. */
+/* The jobs were pushed, even if the number could not be raised. If the store has lost the queue
+ * since, the next request finds the loss. */
 static enum mcds__step take_raise(struct queue_push *push)
 {
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
