@@ -99,7 +99,8 @@ MCDS_API MCDS_CHECKED int mcds_semaphore_made_with(mcds_store *store, const char
 
 /* Tries once to acquire a permit. The call looks at the slots and claims one that is free,
  * beginning with a random one, so that callers seldom claim the same slot. If another caller was
- * faster, the call looks again.
+ * faster, the call looks again. It passes over a slot whose lease or fence holds bytes that mcds
+ * did not write.
  * Arguments:   permit  in and out; empty, or the permit of an acquisition that returned
  *                      MCDS_AMBIGUOUS
  * Returns:     MCDS_OK         the caller holds permit->slot until permit->lease.deadline_ns
@@ -108,13 +109,15 @@ MCDS_API MCDS_CHECKED int mcds_semaphore_made_with(mcds_store *store, const char
  *                              slots that looks had found free
  *              MCDS_NOT_FOUND  no such semaphore, and the handle has no number of permits
  *              MCDS_AMBIGUOUS  see below
+ *              MCDS_CORRUPT    the number of permits, or the lease or the fence of a slot, holds
+ *                              bytes that mcds did not write, and all other slots are held
  *              MCDS_IO         also: this machine's clock is after 2190
  *              MCDS_INVALID    also: the permit is held, or the semaphore was made with another
  *                              number of permits
  *              After any other failure the caller holds no permit, and never will.
  * Cost:        2, or 1 if the slot that this handle released last is free. One more for the
  *              first acquisition of the semaphore, and of the slot; 2 more each time that another
- *              caller takes the slot first
+ *              caller takes the slot first, and 3 more for each slot whose fence holds other bytes
  * Lost reply:  MCDS_AMBIGUOUS: the caller may hold the slot, or may get it later. Call again with
  *              the same permit: the call then tries this slot only, even if another one is free.
  *              Or release the permit, and acquire with an empty one
@@ -254,8 +257,12 @@ MCDS_API MCDS_CHECKED int mcds_semaphore_resize_start(mcds_semaphore *semaphore,
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such semaphore
  *              MCDS_BUSY       a permit is held; the number of permits is kept
+ *              MCDS_CORRUPT    a lease or a fence holds bytes that mcds did not write. The sentence
+ *                              names the key: erase it, then call again
  *              MCDS_INVALID    a fence is far ahead of this machine's clock
  *              MCDS_AMBIGUOUS  see below
+ *              The call reads all leases and fences before it erases the first. So after CORRUPT
+ *              and INVALID nothing is erased.
  * Cost:        3, and 4 for each slot that was ever held; 5 if the store cannot compare and delete
  *              (classic servers). The timeout applies to each slot
  * Lost reply:  MCDS_AMBIGUOUS: erased, or not, or not yet. Call again. This call may hold a

@@ -320,16 +320,94 @@ static void foreign_values_are_corrupt(struct suite *suite)
     slot.route = settings.key;
     assert_int_equal(raw_set(suite, &slot, "junk"), MCDS_OUT_OK);
     mcds_semaphore *any = open_semaphore(suite->store, pair.name, 0, 0);
-    int result = CALL(suite, mcds_semaphore_try_acquire, pair.mine, &pair.permits[0]);
-    assert_true(result == MCDS_OK || result == MCDS_CORRUPT);
-    if (result == MCDS_CORRUPT)
-        CHECK(MCDS_OK, suite, mcds_semaphore_try_acquire, any, &pair.permits[0]);
+    CHECK(MCDS_OK, suite, mcds_semaphore_try_acquire, pair.mine, &pair.permits[0]);
     assert_int_equal(pair.permits[0].slot, 1);
     CHECK(MCDS_CORRUPT, suite, mcds_semaphore_try_acquire, any, &pair.permits[1]);
     assert_int_equal(raw_delete(suite, &slot), MCDS_OUT_OK);
     CHECK(MCDS_OK, suite, mcds_semaphore_try_acquire, any, &pair.permits[1]);
     release_many(suite, &pair, 2);
     mcds_semaphore_close(any);
+    close_pair(&pair);
+}
+
+static struct raw_key key_of_slot(struct suite *suite, const struct pair *pair, const char *tag,
+                                  int slot)
+{
+    struct raw_key key = raw_key(suite, tag, pair->name, slot);
+    key.route = raw_key(suite, MCDS__TAG_SEMAPHORE, pair->name, -1).key;
+    return key;
+}
+
+static const char *const damaged_tags[] = {MCDS__TAG_SEMAPHORE_LEASE,
+                                           MCDS__TAG_SEMAPHORE_FENCE};
+
+/* Whichever slot a caller tries first. */
+static void a_damaged_slot_is_passed_over(struct suite *suite)
+{
+    for (int tag = 0; tag < 2; tag++) {
+        struct pair pair;
+        open_pair(suite, &pair, 3, 0);
+        acquire_many(suite, &pair, 3, 3);
+        release_many(suite, &pair, 3);
+        struct raw_key key = key_of_slot(suite, &pair, damaged_tags[tag], 1);
+        assert_int_equal(raw_set(suite, &key, "junk"), MCDS_OUT_OK);
+        for (int i = 0; i < 12; i++) {
+            mcds_semaphore *fresh = open_semaphore(suite->store, pair.name, 3, 0);
+            CHECK(MCDS_OK, suite, mcds_semaphore_try_acquire, fresh, &pair.permits[0]);
+            assert_int_not_equal(pair.permits[0].slot, 1);
+            CHECK(MCDS_OK, suite, mcds_semaphore_release, fresh, &pair.permits[0]);
+            mcds_semaphore_close(fresh);
+        }
+        acquire_many(suite, &pair, 2, 3);
+        CHECK(MCDS_CORRUPT, suite, mcds_semaphore_try_acquire, pair.mine, &pair.permits[2]);
+        CHECK_SENTENCE(tag == 0 ? ":sl1:" : ":sf1:");
+        assert_int_equal(pair.permits[2].lease.fence, 0);
+        release_many(suite, &pair, 2);
+        assert_int_equal(raw_delete(suite, &key), MCDS_OUT_OK);
+        acquire_many(suite, &pair, 3, 3);
+        release_many(suite, &pair, 3);
+        close_pair(&pair);
+    }
+}
+
+static void a_refused_drop_erases_nothing(struct suite *suite)
+{
+    for (int i = 0; i < 6; i++) {
+        struct pair pair;
+        char fences[2][64];
+        open_pair(suite, &pair, 3, 0);
+        acquire_many(suite, &pair, 3, 3);
+        release_many(suite, &pair, 3);
+        struct raw_key key = key_of_slot(suite, &pair, damaged_tags[i % 2], i / 2);
+        struct raw_key fence = key_of_slot(suite, &pair, MCDS__TAG_SEMAPHORE_FENCE,
+                                           i / 2 == 0 ? 2 : 0);
+        assert_int_equal(raw_set(suite, &key, "junk"), MCDS_OUT_OK);
+        assert_true(raw_get(suite, &fence, fences[0], sizeof fences[0]));
+        for (int j = 0; j < 2; j++)
+            CHECK(MCDS_CORRUPT, suite, mcds_semaphore_drop, pair.mine);
+        assert_true(raw_get(suite, &fence, fences[1], sizeof fences[1]));
+        assert_string_equal(fences[0], fences[1]);
+        assert_int_equal(raw_delete(suite, &key), MCDS_OUT_OK);
+        CHECK(MCDS_OK, suite, mcds_semaphore_drop, pair.mine);
+        close_pair(&pair);
+    }
+}
+
+/* Of the last slot, when the others could be erased. */
+static void a_fence_ahead_of_the_clock_is_not_dropped(struct suite *suite)
+{
+    struct pair pair;
+    char text[2][64];
+    open_pair(suite, &pair, 2, 0);
+    acquire_many(suite, &pair, 2, 2);
+    release_many(suite, &pair, 2);
+    struct raw_key first = key_of_slot(suite, &pair, MCDS__TAG_SEMAPHORE_FENCE, 0);
+    struct raw_key last = key_of_slot(suite, &pair, MCDS__TAG_SEMAPHORE_FENCE, 1);
+    assert_int_equal(raw_set(suite, &last, "9000000000000000000"), MCDS_OUT_OK);
+    assert_true(raw_get(suite, &first, text[0], sizeof text[0]));
+    CHECK(MCDS_INVALID, suite, mcds_semaphore_drop, pair.mine);
+    assert_true(raw_get(suite, &first, text[1], sizeof text[1]));
+    assert_string_equal(text[0], text[1]);
     close_pair(&pair);
 }
 
@@ -467,6 +545,9 @@ static const struct suite_case cases[] = {
     CASE(lost_settings_are_made_again),
     CASE(foreign_values_are_corrupt),
     CASE(no_unreadable_slot_is_free),
+    CASE(a_damaged_slot_is_passed_over),
+    CASE(a_refused_drop_erases_nothing),
+    CASE(a_fence_ahead_of_the_clock_is_not_dropped),
     CASE(drop_leaves_nothing),
     CASE(a_number_that_is_no_fence_is_dropped),
     CASE(a_clock_after_2190_acquires_nothing),

@@ -38,7 +38,7 @@
 
 enum { BEGIN, TRY, TAKE, MARK, FENCE, POLL, UNDO, INTEND };
 
-static bool is_fence(uint64_t number)
+bool mcds__lease_is_fence(uint64_t number)
 {
     return number >= FENCE_MIN && number <= FENCE_MAX;
 }
@@ -285,7 +285,7 @@ static enum mcds__step lease_acquire_take_mine(struct mcds__lease_call *call,
         return lease_acquire_ask_fence(call, operation);
     if (mcds__is_transport_trouble(fence))
         return lease_acquire_take_trouble(call, operation, fence);
-    bool is_drawn = fence->outcome == MCDS_OUT_OK && is_fence(fence->number);
+    bool is_drawn = fence->outcome == MCDS_OUT_OK && mcds__lease_is_fence(fence->number);
     if (!is_drawn && !(call->takes_any_fence && fence->outcome == MCDS_OUT_OK))
         return refuse_fence(call, operation, fence, look);
     uint64_t newest = atomic_load(call->fence_newest); /* read before the clock */

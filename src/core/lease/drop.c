@@ -3,9 +3,9 @@
  * The drop holds the lease while it erases the fence, so no holder loses its lease. The next
  * acquisition takes its fence from the clock of its machine, which must be later than every earlier
  * fence. Therefore a fence of the last minute is not deleted but gets a ttl. When it expires, every
- * clock that differs by less than a minute is past the fence, even if the lease is used meanwhile. A
- * fence that is far ahead of this machine's clock is not erased. A number that no lock draws was no
- * holder's fence, and is erased at once. */
+ * clock that differs by less than a minute is past the fence, even if the lease is used
+ * meanwhile. A fence that is far ahead of this machine's clock is not erased. A number that no
+ * lock draws was no holder's fence, and is erased at once. */
 #include <assert.h>
 
 #include "base/environment.h"
@@ -23,6 +23,18 @@ enum { DROP_LOOK, DROP_ACQUIRE, DROP_ERASE, DROP_ERASING, DROP_RELEASE };
 
 static enum mcds__step lease_drop_step_on(struct mcds__lease_drop *drop,
                                           struct mcds__operation *operation);
+
+static int64_t fence_ahead_ns(uint64_t fence, const mcds_env *env)
+{
+    int64_t now_ns = mcds__wall_ns(env);
+    assert(fence <= INT64_MAX);
+    return (int64_t)fence - (now_ns > 0 ? now_ns : 0);
+}
+
+bool mcds__lease_is_fence_ahead(uint64_t number, const mcds_env *env)
+{
+    return mcds__lease_is_fence(number) && fence_ahead_ns(number, env) > AHEAD_MAX_NS - SKEW_NS;
+}
 
 static enum mcds__step step_look(struct mcds__lease_drop *drop,
                                  struct mcds__operation *operation)
@@ -83,9 +95,7 @@ static enum mcds__step take_acquire(struct mcds__lease_drop *drop,
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(HELD));
     if (operation->result != MCDS_OK)
         return step;
-    int64_t now_ns = mcds__wall_ns(operation->env);
-    assert(drop->lease.fence <= INT64_MAX);
-    int64_t ahead_ns = (int64_t)drop->lease.fence - (now_ns > 0 ? now_ns : 0);
+    int64_t ahead_ns = fence_ahead_ns(drop->lease.fence, operation->env);
     if (ahead_ns > AHEAD_MAX_NS - SKEW_NS)
         return lease_drop_release(drop, operation, MCDS_INVALID, MCDS__WHY(FENCE_AHEAD));
     int64_t left_ns = ahead_ns + SKEW_NS; /* of a number that is no fence, the lease has 0 */

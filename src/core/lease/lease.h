@@ -22,8 +22,8 @@
 #define MCDS__LEASE_LABEL_MAX 200
 #define MCDS__LEASE_VALUE_MAX (8 + 1 + 16 + 8 + MCDS__LEASE_LABEL_MAX)
 
-/* A lock or semaphore is not acquired where the wall clock is later, in 2191: too few numbers follow
- * a fence from such a clock. */
+/* A lock or semaphore is not acquired where the wall clock is later, in 2191: too few numbers
+ * follow a fence from such a clock. */
 #define MCDS__LEASE_WALL_NS_MAX INT64_C(7000000000000000000)
 
 struct mcds__lease_keys {
@@ -149,6 +149,9 @@ struct mcds__lease_drop {
     mcds_request requests[2];
 };
 void mcds__lease_drop_begin(struct mcds__lease_drop *drop);
+/* Whether a drop refuses this number in the fence, because it is far ahead of this machine's
+ * clock. */
+bool mcds__lease_is_fence_ahead(uint64_t number, const mcds_env *env);
 /* DONE with MCDS_OK; MCDS_NOT_FOUND: neither key exists; MCDS_BUSY: held; MCDS_INVALID: the fence
  * is far ahead of this machine's clock; or another failure. */
 enum mcds__step mcds__lease_drop_step(struct mcds__lease_drop *drop,

@@ -32,6 +32,9 @@ mcds_request mcds__lease_get(const struct mcds__lease_call *call);
  * A delete without a token could end the lease of another client. */
 mcds_request mcds__lease_delete(struct mcds__lease_call *call, mcds_cas_token cas);
 
+/* Whether a lock may draw this number: else the fence was written by another program. */
+bool mcds__lease_is_fence(uint64_t number);
+
 /* When the holder of a lease requested at asked_ns must stop: before it can expire. */
 int64_t mcds__lease_deadline(const struct mcds__lease_call *call, int64_t asked_ns);
 

@@ -5,6 +5,9 @@
  *   CLAIM   core/lease's acquire of one slot | get settings
  *   RETURN  core/lease's release                       the slot is at or above the permits
  *
+ * After a claim that has found a damaged key, LOOK chooses another slot, and this one only if no
+ * other is free.
+ *
  * The settings are read after the claim, and a resize looks for claims after it has changed them.
  * So either the claim sees the new number, or the resize sees the claim. models/resize.pml shows
  * what fails otherwise. */
@@ -26,8 +29,9 @@ struct semaphore_acquire {
     int64_t wait_until_ns; /* 0: one try */
     uint8_t stage;
     uint8_t losses;
-    bool is_claimed; /* MAKE: the lease of the slot is held already */
-    int outcome;     /* after RETURN; MCDS_OK: look again */
+    bool is_claimed;     /* MAKE: the lease of the slot is held already */
+    uint64_t unreadable; /* a bit for each slot whose claim has found a damaged key */
+    int outcome;         /* after RETURN; MCDS_OK: look again */
     const mcds_reason *detail;
     uint8_t settings[MCDS__SETTINGS_SIZE];
     struct mcds__lease_keys keys;
@@ -164,8 +168,15 @@ static enum mcds__step judge_claim(struct semaphore_acquire *acquire, const mcds
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-/* A free slot, beginning with a random one; MCDS__SLOT_NONE: all are held. *left_ns_out: when the
- * first lease ends, 0: unknown. *damaged_out: a slot that holds other bytes. */
+static bool is_readable(const struct semaphore_acquire *acquire, uint32_t slot)
+{
+    assert(slot < MCDS__SLOTS);
+    return (acquire->unreadable >> slot & 1) == 0;
+}
+
+/* A free slot, beginning with a random one; MCDS__SLOT_NONE: all are held. A slot whose claim
+ * has found a damaged key comes last. *left_ns_out: when the first lease ends, 0: unknown.
+ * *damaged_out: a slot whose lease holds other bytes. */
 static uint32_t semaphore_choose_slot(struct semaphore_acquire *acquire, int64_t *left_ns_out,
                                       uint32_t *damaged_out)
 {
@@ -174,25 +185,29 @@ static uint32_t semaphore_choose_slot(struct semaphore_acquire *acquire, int64_t
     struct mcds__lease_value value;
     uint32_t permits = atomic_load(&acquire->semaphore->permits);
     uint32_t first;
+    uint32_t last = MCDS__SLOT_NONE;
     int64_t left_ms = 0;
     assert(permits >= 1 && permits <= MCDS__SLOTS);
     operation->env->random(operation->env->self, &first, sizeof first);
     *damaged_out = MCDS__SLOT_NONE;
     for (uint32_t i = 0; i < permits; i++) {
         uint32_t slot = (first % permits + i) % permits;
-        if (slot >= look->slots)
+        bool is_seen = slot < look->slots;
+        enum mcds__slot_sight sight = SLOT_FREE;
+        if (is_seen)
+            sight = mcds__semaphore_see(look, operation, slot, &value);
+        if (sight == SLOT_FREE && is_readable(acquire, slot))
             return slot;
-        enum mcds__slot_sight sight = mcds__semaphore_see(look, operation, slot, &value);
-        int64_t ttl_ms = look->requests[1 + slot].reply.ttl_ms;
+        int64_t ttl_ms = is_seen ? look->requests[1 + slot].reply.ttl_ms : 0;
         if (sight == SLOT_FREE)
-            return slot;
-        if (sight == SLOT_DAMAGED)
+            last = slot;
+        else if (sight == SLOT_DAMAGED)
             *damaged_out = slot;
         else if (ttl_ms > 0 && (left_ms == 0 || ttl_ms < left_ms))
             left_ms = ttl_ms;
     }
     *left_ns_out = left_ms * NS_PER_MS;
-    return MCDS__SLOT_NONE;
+    return last;
 }
 
 static enum mcds__step semaphore_end_busy(struct semaphore_acquire *acquire, int64_t hint_ns,
@@ -262,6 +277,18 @@ static enum mcds__step take_make(struct semaphore_acquire *acquire)
     return result == MCDS_OK ? claim_any(acquire) : MCDS__DONE;
 }
 
+/* The fence or the lease of the slot holds other bytes. After the second claim of it, no other
+ * slot was free. */
+static enum mcds__step pass_over_slot(struct semaphore_acquire *acquire)
+{
+    const uint32_t slot = acquire->permit->slot;
+    assert(acquire->stage == CLAIM && acquire->base.result == MCDS_CORRUPT);
+    if (!is_readable(acquire, slot) || (acquire->permit->lease.state & MCDS__LEASE_TOKEN) != 0)
+        return MCDS__DONE;
+    acquire->unreadable |= UINT64_C(1) << slot;
+    return ask_look(acquire);
+}
+
 static enum mcds__step take_claim(struct semaphore_acquire *acquire, enum mcds__step step)
 {
     if (step != MCDS__DONE)
@@ -273,6 +300,8 @@ static enum mcds__step take_claim(struct semaphore_acquire *acquire, enum mcds__
         if (acquire->losses++ < LOSSES_MAX)
             return ask_look(acquire);
         return semaphore_end_busy(acquire, 0, MCDS__WHY(HELD_BY_OTHERS));
+    case MCDS_CORRUPT:
+        return pass_over_slot(acquire);
     default:
         return semaphore_take_trouble(acquire);
     }
@@ -349,6 +378,7 @@ static int semaphore_launch_acquire(mcds_semaphore *semaphore, bool waits, uint3
     acquire->permit = permit;
     acquire->stage = BEGIN;
     acquire->losses = 0;
+    acquire->unreadable = 0;
     acquire->is_claimed = false;
     acquire->look.slots = 0;
     acquire->wait_until_ns = waits ? acquire->base.deadline_ns -

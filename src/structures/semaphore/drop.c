@@ -5,6 +5,8 @@
  *   SLOT      core/lease's drop of each slot that has a key
  *   SETTINGS  delete settings
  *
+ * All keys are read before the first is erased, so a drop that is refused has erased nothing.
+ *
  * A caller that acquires a slot meanwhile has its own lease and fence: the settings only limit the
  * number of slots. */
 #include <assert.h>
@@ -48,8 +50,11 @@ static enum mcds__step take_leases(struct semaphore_drop *call, enum mcds__step 
         return step;
     call->is_there = call->look.requests[0].reply.outcome == MCDS_OUT_OK;
     for (uint32_t slot = 0; slot < MCDS__SLOTS; slot++) {
-        if (mcds__semaphore_see(&call->look, operation, slot, &value) == SLOT_HELD)
+        enum mcds__slot_sight sight = mcds__semaphore_see(&call->look, operation, slot, &value);
+        if (sight == SLOT_HELD)
             return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(HELD));
+        if (sight == SLOT_DAMAGED)
+            return mcds__semaphore_refuse(&call->look, operation, slot);
         call->is_used[slot] = call->look.requests[1 + slot].reply.outcome == MCDS_OUT_OK;
     }
     for (uint32_t slot = 0; slot < MCDS__SLOTS; slot++) {
@@ -77,6 +82,19 @@ static enum mcds__step drop_next_slot(struct semaphore_drop *call, uint32_t slot
     return semaphore_drop_on(call);
 }
 
+/* False: the fence cannot be erased, and the operation has failed. */
+static bool check_fence(struct semaphore_drop *call, const mcds_request *request)
+{
+    struct mcds__operation *operation = &call->base;
+    uint64_t fence;
+    assert(call->stage == DROP_FENCES && request->reply.outcome == MCDS_OUT_OK);
+    if (!mcds__tally_parse(mcds__operation_value(operation, request), &fence))
+        (void)mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    else if (mcds__lease_is_fence_ahead(fence, operation->env))
+        (void)mcds__operation_explain(operation, MCDS_INVALID, MCDS__WHY(FENCE_AHEAD));
+    return operation->result == MCDS_OK;
+}
+
 static enum mcds__step step_fences(struct semaphore_drop *call)
 {
     struct mcds__operation *operation = &call->base;
@@ -88,6 +106,8 @@ static enum mcds__step step_fences(struct semaphore_drop *call)
         return step;
     for (uint32_t slot = 0; slot < MCDS__SLOTS; slot++) {
         bool has_fence = call->look.requests[slot].reply.outcome == MCDS_OUT_OK;
+        if (has_fence && !check_fence(call, &call->look.requests[slot]))
+            return MCDS__DONE;
         call->is_used[slot] = call->is_used[slot] || has_fence;
         call->is_there = call->is_there || call->is_used[slot];
     }

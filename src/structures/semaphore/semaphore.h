@@ -44,8 +44,8 @@ bool mcds__semaphore_decode(mcds_bytes value, mcds_bytes key,
  * which the operation then has as its result and detail. */
 int mcds__semaphore_read(struct mcds__operation *operation, const mcds_request *request,
                          struct mcds__semaphore_settings *settings_out);
-/* mcds__semaphore_read, which then takes the number of permits into the handle; refuses a number that
- * the handle was not opened with. */
+/* mcds__semaphore_read, which then takes the number of permits into the handle; refuses a number
+ * that the handle was not opened with. */
 int mcds__semaphore_learn(mcds_semaphore *semaphore, struct mcds__operation *operation,
                           const mcds_request *request);
 
