@@ -2,13 +2,11 @@
  *
  *   PUSH     to the last part that the handle knows        taken: done
  *   READ     refused: read the numbers of the parts        MAKE them, if there are none
- *   MAKE     add the numbers                               in doubt: begin again
  *   PUSH     to the last part; if that is the one that refused, or is missing, open a part
  *   SKIP     the key of a part that was never made is lost: put a mark, and open the next one
  *   RAISE    a part was opened: raise the number of the last one
  *
  * A handle stays in a stripe for some jobs, and then changes to the next one.
- *
  * A dead job is put at a place of its own instead, in a part that no push makes. */
 #include <assert.h>
 
@@ -256,22 +254,15 @@ static enum mcds__step push_take_numbers(struct queue_push *push)
     return push->incarnation != 0 ? go_on_after_read(push) : begin_push(push);
 }
 
-/* The numbers may be made, but no job was sent for them, so the call begins again. */
-static enum mcds__step push_take_doubt(struct queue_push *push)
-{
-    assert(push->stage == PUSH_MAKE && push->base.result == MCDS_AMBIGUOUS);
-    if (!mcds__operation_wait(&push->base, 0))
-        return MCDS__DONE;
-    push->stage = PUSH_BEGIN;
-    return MCDS__SLEEP;
-}
-
 /* The numbers were made, by this call or by another client. */
 static enum mcds__step push_take_make(struct queue_push *push)
 {
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
-    if (step == MCDS__DONE && push->base.result == MCDS_AMBIGUOUS)
-        return push_take_doubt(push);
+    if (step == MCDS__DONE && push->base.result == MCDS_AMBIGUOUS &&
+        mcds__operation_wait(&push->base, 0)) {
+        push->stage = PUSH_BEGIN; /* no job was sent with the numbers */
+        return MCDS__SLEEP;
+    }
     if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
     if (push->work.update.code == MCDS__MAP_CHANGED) {
@@ -309,9 +300,7 @@ static enum mcds__step note_pushed(struct queue_push *push)
 static enum mcds__step take_push(struct queue_push *push)
 {
     enum mcds__step step = mcds__queue_step_update(&push->work, &push->base);
-    if (step != MCDS__DONE)
-        return step;
-    if (mcds__queue_has_vanished(&push->work, &push->base))
+    if (step != MCDS__DONE || mcds__queue_has_vanished(&push->work, &push->base))
         return step;
     if (push->base.result == MCDS_LOST) {
         push->may_skip = true;
@@ -342,9 +331,8 @@ static enum mcds__step take_dead(struct queue_push *push)
     struct mcds__operation *operation = &push->base;
     enum mcds__step step = mcds__queue_step_update(&push->work, operation);
     bool is_lost = step == MCDS__DONE && operation->result == MCDS_LOST;
-    if (step != MCDS__DONE || (operation->result != MCDS_OK && !is_lost))
-        return step;
-    if (mcds__queue_has_vanished(&push->work, operation))
+    if (step != MCDS__DONE || (operation->result != MCDS_OK && !is_lost) ||
+        mcds__queue_has_vanished(&push->work, operation))
         return step;
     if (!is_lost && push->work.update.code == MCDS__MAP_CHANGED)
         return step;
@@ -441,10 +429,9 @@ static int queue_launch_push(mcds_queue *queue, const struct mcds__operation_kin
                              const struct mcds__start *start)
 {
     struct queue_push own;
-    int result = MCDS_OK;
     if (pushed_out != NULL)
         *pushed_out = 0;
-    result = check_jobs(queue, kind, jobs, count, delay_ms);
+    int result = check_jobs(queue, kind, jobs, count, delay_ms);
     if (result != MCDS_OK)
         return result;
     struct queue_push *push = mcds__call_begin_zero(&own.base, kind, &queue->keyed.handle,
