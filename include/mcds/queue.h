@@ -42,27 +42,27 @@ extern "C" {
  * work on the job. If another worker has claimed the job, the next call of the earlier worker for
  * it returns MCDS_LOST. A claim of B ends S too late for A: if B dies, A gets the job S later.
  * The numbers of mcds_queue_count and the times of mcds_queue_scan are by the clock of the
- * caller's machine. While many others change the same part, a call of a machine whose clock is more
- * than ten minutes before theirs returns MCDS_IO, or MCDS_AMBIGUOUS, with a sentence about clocks.
- * While these are thousands of handles, the limit is 30 seconds.
+ * caller's machine. While many other handles change the same part, a call of a machine whose clock
+ * is more than ten minutes before their clocks returns MCDS_IO, or MCDS_AMBIGUOUS, with a sentence
+ * about clocks. While thousands of handles change it, 30 seconds before their clocks are enough.
  *
  * A store that evicts or restarts loses jobs, and no algorithm can prevent that. A handle on a
  * store that evicts, such as every memcached, needs the flag MCDS_QUEUE_MAY_LOSE. A claim that
- * finds a part lost returns MCDS_LOST, and later claims of the handle pass over the part. One entry
- * lists the parts. If it is lost, each claim and push that reads it returns MCDS_LOST until the
- * queue is dropped, and mcds_queue_made_with does too. mcds_queue_scan and mcds_queue_dead visit
- * the jobs that are kept: drop the queue, and push them again. The keys of parts are made in
+ * finds a part lost returns MCDS_LOST, and later claims of the handle do not read that part. One
+ * entry lists the parts. If it is lost, each claim and push that reads it returns MCDS_LOST until
+ * the queue is dropped, and mcds_queue_made_with does too. mcds_queue_scan and mcds_queue_dead
+ * visit the jobs that are kept: drop the queue, and push them again. The keys of parts are made in
  * advance. If the store has lost the key of a part that no push has used yet, the next push uses
  * the part after it, and no claim or scan reports a loss. If the store has lost the whole queue,
  * for instance because a memcached was restarted, the first call of a handle that has used the
  * queue returns MCDS_LOST and changes nothing. A call that may have changed the lost queue returns
  * MCDS_AMBIGUOUS, and the next call returns MCDS_LOST. Then there is no queue: claims and reads
- * return MCDS_NOT_FOUND, and the next push makes the queue again. If that first call has a job of a
- * queue that was made since, the job stays held: call again. A new handle reports no loss. If
+ * return MCDS_NOT_FOUND, and the next push makes the queue again. If that first call has a job of
+ * a queue that was made since, the job stays held: call again. A new handle reports no loss. If
  * another program has written into the key of a part, reads return MCDS_CORRUPT. A claim that
  * reaches the part returns MCDS_CORRUPT, or MCDS_AMBIGUOUS if its request was sent. The claim does
- * not pass over the part, because the key may be restored from a backup. If the key is deleted, the
- * part is lost.
+ * not pass over the part, because the key may be restored from a backup. If the key is deleted,
+ * the part is lost.
  *
  *     mcds_queue_options options = MCDS_QUEUE_OPTIONS_INIT;
  *     mcds_job job = MCDS_JOB_INIT;
@@ -143,7 +143,8 @@ typedef struct mcds_queue_options {
     uint32_t flags;   /* mcds_queue_flags */
     uint32_t stripes; /* 1 to 32, if this handle makes the queue. The push, next and scan of a
                           handle with another number than that of the queue return MCDS_INVALID and
-                          change nothing. 0 = the number of the queue, or 1 if this handle makes it */
+                          change nothing. 0 = the number of the queue, or 1 if this handle
+                          makes it */
 } mcds_queue_options;
 #define MCDS_QUEUE_OPTIONS_INIT                                                                \
     {                                                                                          \
@@ -196,8 +197,8 @@ MCDS_API void mcds_queue_job_save(const mcds_job *job, char text_out[MCDS_QUEUE_
  * Arguments:   job   held afterwards. Its deadline is not known: deadline_ns is 0 until
  *                    mcds_queue_longer returns MCDS_OK
  *              text  terminated by NUL
- * Returns:     MCDS_OK; MCDS_INVALID: the text is not a receipt, was cut, or has a changed byte, and
- *              *job is untouched
+ * Returns:     MCDS_OK; MCDS_INVALID: the text is not a receipt, was cut, or has a changed byte,
+ *              and *job is untouched
  * Cost:        none
  * Threads:     as mcds_queue_next */
 MCDS_API MCDS_CHECKED int mcds_queue_job_load(mcds_job *job, const char *text);
@@ -303,9 +304,9 @@ MCDS_API MCDS_CHECKED int mcds_queue_push_dead_start(mcds_queue *queue, mcds_byt
  * Returns:     MCDS_OK         the caller has the job until job->deadline_ns
  *              MCDS_NOT_FOUND  no job was due within wait_ms; also if there is no such queue
  *              MCDS_LOST       the store has lost a part of the queue. Its jobs are gone, and the
- *                              next call passes over it. Or the store has lost the entry that lists
- *                              the parts: later calls return MCDS_LOST too, until the queue is
- *                              dropped. Or the store has lost the whole queue: see above
+ *                              next call does not read that part. Or the store has lost the entry
+ *                              that lists the parts: later calls return MCDS_LOST too, until the
+ *                              queue is dropped. Or the store has lost the whole queue: see above
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_NO_MEMORY  a job may have been claimed although the caller did not get it. It
  *                              is handed out again when the claim ends
@@ -382,8 +383,8 @@ MCDS_API MCDS_CHECKED int mcds_queue_again_start(mcds_queue *queue, mcds_job *jo
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the job is empty, or of another queue
  *              After any other failure the old deadline applies. The deadline of a job that
- *              mcds_job_load has read is not known before: then MCDS_OK gives visible_ms from
- *              now, although the claim may last longer
+ *              mcds_queue_job_load has read is not known before: then MCDS_OK gives visible_ms
+ *              from now, although the claim may last longer
  * Cost:        1
  * Lost reply:  MCDS_AMBIGUOUS: extended or not. The caller must assume the old deadline, and may
  *              call again before it

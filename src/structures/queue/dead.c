@@ -2,9 +2,9 @@
  *
  * A job that is buried is claimed meanwhile: its copy is made first, and then the job is removed.
  * A worker that reports late that such a job is done writes a done record in the place of the
- * copy, and a discard does the same (discard.c). A worker that is burying the job at this moment then
- * makes no copy of it. A done record stays for longer than a call takes, and then expires. So there
- * are as many of them as late reports and discards in two hours.
+ * copy, and a discard does the same (discard.c). A worker that is burying the job at this moment
+ * then makes no copy of it. A done record stays for longer than a call takes, and then expires.
+ * So there are as many of them as late reports and discards in two hours.
  *
  * An empty entry is also the mark of a part that a pusher has passed over: its key was lost before
  * the part was made, so none of its jobs is lost. */

@@ -14,8 +14,8 @@
  *
  * A worker begins at the first part of a stripe, and takes the next one if a part is closed and has
  * no job that is due. If the stripe has none, it goes to the next stripe. A pusher uses the last
- * part of a stripe. Both stay in a stripe for some calls, and then change to the next one. The parts of a stripe are numbered in
- * sequence. The numbers may be too small, but never too large:
+ * part of a stripe. Both stay in a stripe for some calls, and then change to the next one. The
+ * parts of a stripe are numbered in sequence. The numbers may be too small, but never too large:
  *
  *   open    a pusher that finds part P closed reads the numbers. If P is the last one, it opens
  *           P + 1 with its push, and then raises the number of the last part.
@@ -133,8 +133,8 @@ mcds_bytes mcds__queue_numbers_element(void);
 mcds_bytes mcds__queue_part_element(uint64_t incarnation, uint64_t part, uint8_t *out);
 mcds_bytes mcds__queue_dead_element(uint64_t incarnation, uint64_t part, uint64_t number,
                                     uint8_t *out);
-/* The place of the job that has become the dead job of an element. False: the job was pushed as a dead
- * one, and was never in a part. */
+/* The place of the job that has become the dead job of an element. False: the job was pushed as
+ * a dead one, and was never in a part. */
 bool mcds__queue_find_spot(mcds_bytes element, struct mcds__queue_spot *spot_out);
 /* Whether an element is of a part, or of a dead job. */
 bool mcds__queue_is_part(mcds_bytes element);
@@ -172,8 +172,8 @@ void mcds__queue_end_work(struct mcds__queue_work *work);
  * has lost the whole queue. No later one finds it, so the call must report it. */
 bool mcds__queue_has_vanished(const struct mcds__queue_work *work,
                               const struct mcds__operation *operation);
-/* If the key that was asked for is lost, say why the operation fails. JOBS_GONE: of a part or a dead
- * job; JOB_LIST_GONE: of the numbers. */
+/* If the key that was asked for is lost, say why the operation fails. JOBS_GONE: of a part or a
+ * dead job; JOB_LIST_GONE: of the numbers. */
 void mcds__queue_explain_loss(struct mcds__operation *operation, const mcds_reason *why);
 
 /* The bytes of the tries, before those of the dead job. A shorter value is a done record. */
@@ -184,8 +184,8 @@ bool mcds__queue_begin_bury(struct mcds__queue_work *work, const struct mcds__qu
                             uint32_t tries, mcds_bytes job);
 bool mcds__queue_begin_done_record(struct mcds__queue_work *work,
                                    const struct mcds__queue_spot *spot);
-/* Begin to replace the dead job of the element by a done record, if its value is still `dead`. False:
- * no memory. */
+/* Begin to replace the dead job of the element by a done record, if its value is still `dead`.
+ * False: no memory. */
 bool mcds__queue_begin_erase(struct mcds__queue_work *work, mcds_bytes element,
                              mcds_bytes dead);
 /* Begin to put the mark of a part that was never made, because its key was lost before, or to get

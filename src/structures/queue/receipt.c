@@ -1,6 +1,7 @@
-/* Queue: the receipt of a claim. As text it is INCARNATION.PART.NUMBER.TRIES.QUEUE.SUM, the first and
- * the last two in hexadecimal (base/hash/text_sum.h). QUEUE is a checksum of the queue's root key: a
- * receipt is refused by each other queue, in which it would name another job or none. */
+/* Queue: the receipt of a claim. As text it is INCARNATION.PART.NUMBER.TRIES.QUEUE.SUM, the
+ * first and the last two in hexadecimal (base/hash/text_sum.h). QUEUE is a checksum of the
+ * queue's root key: a receipt is refused by each other queue, in which it would name another job
+ * or none. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
