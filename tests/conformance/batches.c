@@ -240,7 +240,6 @@ static void what_is_illegal_is_refused_before_sending(struct world *world)
         {.command = MCDS_TOUCH, .key = fine, .ttl_ms = UINT64_MAX},
         {.command = MCDS_INCR, .key = fine, .delta = UINT64_MAX},
         {.command = MCDS_DECR, .key = fine, .delta = UINT64_C(1) << 63},
-        {.command = MCDS_CAS, .key = fine},
     };
     for (size_t i = 0; i < sizeof illegal / sizeof illegal[0]; i++) {
         mcds_request requests[] = {
@@ -254,6 +253,20 @@ static void what_is_illegal_is_refused_before_sending(struct world *world)
     }
     EXPECT(world, MCDS_OUT_MISS, .command = MCDS_GET, .key = fine);
     EXPECT(world, MCDS_OUT_MISS, .command = MCDS_GET, .key = text("injected"));
+}
+
+/* The reply to the read before had none, so its server has no compare-and-set. */
+static void a_batch_without_a_token_is_not_sent(struct world *world)
+{
+    mcds_bytes k = key(world, "k");
+    mcds_request requests[] = {
+        {.command = MCDS_SET, .key = k, .value = text("sent")},
+        {.command = MCDS_CAS, .key = k, .value = text("sent")},
+    };
+    run_batch(world, requests, 2);
+    for (size_t i = 0; i < 2; i++)
+        check_outcome(requests[i].reply.outcome, MCDS_OUT_UNSUPPORTED, __FILE__, __LINE__);
+    EXPECT(world, MCDS_OUT_MISS, .command = MCDS_GET, .key = k);
 }
 
 static void after_the_deadline_nothing_is_sent(struct world *world)
@@ -316,6 +329,7 @@ static const struct conformance_case cases[] = {
     CASE(a_value_beyond_the_room_is_told_and_harms_nothing),
     CASE(many_batches_at_once),
     CASE(what_is_illegal_is_refused_before_sending),
+    CASE(a_batch_without_a_token_is_not_sent),
     CASE(after_the_deadline_nothing_is_sent),
     CASE(threads_count_exactly),
 };
