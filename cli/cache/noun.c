@@ -25,7 +25,9 @@ const char *cache_why_not(const struct command *command)
     if (command->verb->start != cache_forget)
         return NULL;
     if (has_key == has_tag)
-        return "cache forget: give a KEY, or a --tag";
+        return has_key ? "cache forget: a KEY and --tag exclude each other; forget one, then "
+                         "the other"
+                       : "cache forget: give a KEY, or a --tag";
     if (command->element_count > 1)
         return "cache forget: give one --tag; the next call forgets another";
     return NULL;

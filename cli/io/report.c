@@ -149,7 +149,7 @@ static const char *saying_of(const struct command *command, int result)
     if (result == MCDS_BUSY && drops_lock)
         return "it is held; drop it after its holder has released it, or --break it first";
     if (result == MCDS_BUSY && command->verb->start == once_look)
-        return "a caller runs it; settle it when its claim has ended, or --forget it first";
+        return "its claim has not ended yet; settle it then, or --forget it first";
     if (result == MCDS_EXISTS && command->verb->start == once_look)
         return "it has a result, which stays; --forget it first";
     if (result == MCDS_BUSY && command->verb->start == semaphore_drop)

@@ -13,7 +13,7 @@ typedef struct mcds_store mcds_store;
 
 typedef struct mcds_options {
     size_t size;    /* sizeof(mcds_options) */
-    const char *ns; /* prefix of all keys, 0..32 bytes of a-z A-Z 0-9 _ - .; NULL = "mcds" */
+    const char *ns; /* prefix of all keys, 1..32 bytes of a-z A-Z 0-9 _ - .; NULL = "mcds" */
     /* Timeout of each whole operation; 0 = 1000; at most 3 600 000. If the description of a
      * call says that the timeout applies to each round trip, the call waits at most 1 024
      * timeouts for the server, by default 17 minutes. Each value or page that the call stores
@@ -38,13 +38,14 @@ typedef struct mcds_options {
  *   memcached://HOST[:PORT][*WEIGHT][,HOST...]      a cluster; [::1]:11211 for IPv6
  *   memcached:///run/memcached.sock[*WEIGHT][,...]  unix sockets; the // may be left out
  *
- * Options follow `?` and are joined by `&`. An option of the URI takes precedence over `options`.
+ * Options follow `?` and are joined by `&`. An option of the URI takes precedence over a member
+ * of `options`.
  * In a path, a host and the value of an option, %XX is the byte with this hexadecimal code: write
  * % as %25, ? as %3F, and & in a value as %26.
  *
  * For every store:
  *
- *   ns=NS        namespace, the prefix of all keys: at most 32 bytes of a-z A-Z 0-9 _ - .
+ *   ns=NS        namespace, the prefix of all keys: 1 to 32 bytes of a-z A-Z 0-9 _ - .
  *                The default is mcds.
  *   timeout=MS   timeout of each operation, in milliseconds
  *

@@ -22,13 +22,17 @@ int mcds__options_take(const mcds_options *given, mcds_options *options, mcds_en
 static bool ns_is_legal(const char *ns)
 {
     size_t length = strlen(ns);
-    return length <= MCDS__NS_MAX &&
+    return length > 0 && length <= MCDS__NS_MAX &&
            strspn(ns, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
                length;
 }
 
 static int fail_ns(const char *ns)
 {
+    if (ns[0] == '\0')
+        return mcds__fail_saying(
+            MCDS__ERROR(MCDS_INVALID, EMPTY, .noun = "store", .option = "ns"),
+            "ns is empty; leave it out for the namespace mcds");
     if (strlen(ns) > MCDS__NS_MAX)
         return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = "store", .option = "ns",
                           .wanted_max = MCDS__NS_MAX, MCDS__FOUND(strlen(ns)));

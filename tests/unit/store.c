@@ -237,11 +237,24 @@ static void the_uri_wins_over_the_options(void **state)
     assert_string_equal(mcds__store_ns(store), "given");
     assert_int_equal(mcds__store_timeout_ns(store), 250 * NS_PER_MS);
     mcds_close(store);
-    assert_int_equal(mcds_open("memory:?ns=&timeout=7", &options, &store), MCDS_OK);
-    assert_string_equal(mcds__store_ns(store), "");
+    assert_int_equal(mcds_open("memory:?ns=other&timeout=7", &options, &store), MCDS_OK);
+    assert_string_equal(mcds__store_ns(store), "other");
     assert_int_equal(mcds__store_timeout_ns(store), 7 * NS_PER_MS);
     mcds_close(store);
     mcds_close(NULL);
+}
+
+static void an_empty_namespace_is_refused(void **state)
+{
+    (void)state;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_store *store = NULL;
+    options.ns = "";
+    assert_int_equal(mcds_open("memory:", &options, &store), MCDS_INVALID);
+    assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_EMPTY);
+    assert_int_equal(mcds_open("memory:?ns=", NULL, &store), MCDS_INVALID);
+    assert_string_equal(mcds_last_error()->option, "ns");
+    assert_null(store);
 }
 
 static void a_limit_only_shortens_the_timeout(void **state)
@@ -507,6 +520,7 @@ int main(void)
         cmocka_unit_test(open_names_each_size),
         cmocka_unit_test(a_clock_below_0_is_refused),
         cmocka_unit_test(the_uri_wins_over_the_options),
+        cmocka_unit_test(an_empty_namespace_is_refused),
         cmocka_unit_test(a_limit_only_shortens_the_timeout),
         cmocka_unit_test(a_backend_of_another_version_is_refused),
         cmocka_unit_test(sessions_are_kept_and_taken_newest_first),

@@ -10,7 +10,8 @@ OPTIONS = {"lease_ms": "ttl", "hold_ms": "seconds", **{f"{name}_ms": name for na
     "patience", "per", "period", "remember", "retention", "run", "settle", "spread", "stale",
     "timeout", "ttl", "visible", "wait", "when", "width")}}
 #: Other names of C.
-NAMES = {"MCDS_QUEUE_MAY_LOSE": "may_lose=True", "rate_count": "the number of rates",
+NAMES = {"MCDS_QUEUE_MAY_LOSE": "may_lose=True", "rate_count": "the number of rates", "tag_count": "the number of tags",
+         "a counter made EXACT or with stripes": "a counter of exact_counter() or striped_counter()",
          "more than late_ms": "more than the log's option late",
          "more than ahead_ms": "more than the log's option ahead",
          "twice spread_ms": "twice the option spread",
