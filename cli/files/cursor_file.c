@@ -29,7 +29,7 @@ static bool make_target(const char *path)
 static bool find(struct cursor_file *file, const char *path)
 {
     if (realpath(path, file->path) == NULL) {
-        if (errno != ENOENT || path[0] == '\0' || !make_target(path))
+        if (errno != ENOENT || !make_target(path))
             return false;
         if (realpath(path, file->path) == NULL &&
             snprintf(file->path, sizeof file->path, "%s", path) >= (int)sizeof file->path) {
@@ -84,6 +84,10 @@ int cursor_file_open(struct cursor_file *file, const char *path, char *sentence,
 {
     struct stat facts;
     memset(file, 0, sizeof *file);
+    if (path[0] == '\0') {
+        (void)snprintf(sentence, capacity, "the FILE of --cursor is empty");
+        return STATUS_USAGE;
+    }
     const char *verb = "written";
     bool is_found = find(file, path);
     bool is_there = is_found && stat(file->path, &facts) == 0;
