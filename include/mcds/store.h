@@ -45,8 +45,8 @@ typedef struct mcds_options {
  *
  * For every store:
  *
- *   ns=NS        namespace, the prefix of all keys: 1 to 32 bytes of a-z A-Z 0-9 _ - .
- *                The default is mcds.
+ *   ns=NS        namespace, the prefix of all keys: at most 32 bytes of a-z A-Z 0-9 _ - .
+ *                It must not be empty. The default is mcds.
  *   timeout=MS   timeout of each operation, in milliseconds
  *
  * For memory:
