@@ -169,8 +169,7 @@ static int open_existing(const char *uri, const mcds_options *options, mcds_stor
     char reading[URI_MAX];
     const char *question = strchr(uri, '?');
     size_t length = strlen(uri);
-    if (strncmp(uri, "lmdb:", strlen("lmdb:")) != 0 ||
-        (question != NULL && strstr(question, "create=") != NULL) ||
+    if (strncmp(uri, "lmdb:", strlen("lmdb:")) != 0 || uri_value(uri, "create=") != NULL ||
         length + sizeof "&create=0" > sizeof reading)
         return mcds_open(uri, options, store_out);
     const char *joint = question == NULL ? "?" : strchr("?&", uri[length - 1]) ? "" : "&";

@@ -255,8 +255,7 @@ static void tell_abilities(struct mcds__report *report, struct mcds__memcached *
             report, MCDS_PROBLEM,
             can.expires ? "Start it without -C." : "Use memcached 1.6.18 or newer.",
             "it has no compare-and-set, which locks, semaphores, leaders, once, caches, "
-            "queues, "
-            "limits of buckets, ids, sets, tables, arrays, views, online, exact or "
+            "queues, limits of buckets, ids, sets, tables, arrays, views, online, exact or "
             "estimated visitors, exact counters, 'counter take' and 'list clear' need");
     if (!can.expires)
         mcds__report(report, MCDS_PROBLEM, "Use memcached 1.6.18 or newer.",
